@@ -1,0 +1,219 @@
+"""The life of an approval: one table of moves, the row, and the judgement over a vote."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId, RunId
+from agent.domain.money import Money
+from agent.domain.payload import Payload
+from agent.domain.risk import Finding
+from agent.domain.roles import Channel, Tier
+
+
+class Status(StrEnum):
+    """Where an approval stands."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    EXECUTING = "executing"
+    EXECUTED = "executed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    STALE = "stale"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+
+
+class Event(StrEnum):
+    """What moves an approval."""
+
+    PARK = "park"
+    ALLOW = "allow"
+    APPROVE = "approve"
+    REJECT = "reject"
+    EDIT = "edit"
+    DEADLINE = "deadline"
+    WITHDRAW = "withdraw"
+    CLAIM = "claim"
+    RECHECK_FAILS = "recheck fails"
+    PROVIDER_YES = "provider says yes"
+    PROVIDER_NO = "provider says no"
+    SILENCE = "no clear answer or lease lost"
+    NOT_STARTED = "provably not started"
+    REVOKE = "revoke"
+    FOUND_DONE = "record found: done"
+    FOUND_FAILED = "record found: failed"
+    RESEND = "provably absent: re-send"
+    SETTLED_DONE = "settled with evidence: done"
+    SETTLED_FAILED = "settled with evidence: failed"
+    LATE_FAILURE = "provider later reports failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One row of the transition table; `source` is None where a row begins."""
+
+    source: Status | None
+    event: Event
+    target: Status
+    by: str
+
+
+_S, _E = Status, Event
+
+MOVES: tuple[Move, ...] = (
+    Move(None, _E.PARK, _S.PENDING, "gate"),
+    Move(None, _E.ALLOW, _S.APPROVED, "gate"),
+    Move(_S.PENDING, _E.APPROVE, _S.APPROVED, "people"),
+    Move(_S.PENDING, _E.REJECT, _S.REJECTED, "people"),
+    Move(_S.PENDING, _E.EDIT, _S.SUPERSEDED, "people"),
+    Move(_S.PENDING, _E.DEADLINE, _S.EXPIRED, "timer"),
+    Move(_S.PENDING, _E.WITHDRAW, _S.CANCELLED, "customer, operator"),
+    Move(_S.APPROVED, _E.CLAIM, _S.EXECUTING, "executor"),
+    Move(_S.APPROVED, _E.RECHECK_FAILS, _S.STALE, "executor"),
+    Move(_S.APPROVED, _E.REVOKE, _S.CANCELLED, "people"),
+    Move(_S.EXECUTING, _E.PROVIDER_YES, _S.EXECUTED, "executor"),
+    Move(_S.EXECUTING, _E.PROVIDER_NO, _S.FAILED, "executor"),
+    Move(_S.EXECUTING, _E.SILENCE, _S.UNKNOWN, "executor, sweep"),
+    Move(_S.EXECUTING, _E.NOT_STARTED, _S.APPROVED, "executor"),
+    Move(_S.UNKNOWN, _E.FOUND_DONE, _S.EXECUTED, "sweep, webhook"),
+    Move(_S.UNKNOWN, _E.FOUND_FAILED, _S.FAILED, "sweep, webhook"),
+    Move(_S.UNKNOWN, _E.RESEND, _S.EXECUTING, "sweep"),
+    Move(_S.UNKNOWN, _E.SETTLED_DONE, _S.EXECUTED, "refund_manager"),
+    Move(_S.UNKNOWN, _E.SETTLED_FAILED, _S.FAILED, "refund_manager"),
+    Move(_S.EXECUTED, _E.LATE_FAILURE, _S.FAILED, "webhook, sweep"),
+)
+
+_TARGETS: dict[tuple[Status | None, Event], Status] = {(m.source, m.event): m.target for m in MOVES}
+
+FINAL: frozenset[Status] = frozenset(
+    {_S.REJECTED, _S.EXPIRED, _S.SUPERSEDED, _S.CANCELLED, _S.STALE}
+)
+# Statuses that hold money of the order although the provider may not show it yet.
+RESERVING: frozenset[Status] = frozenset({_S.EXECUTING, _S.UNKNOWN, _S.EXECUTED})
+OPEN: frozenset[Status] = frozenset({_S.PENDING, _S.APPROVED, _S.EXECUTING, _S.UNKNOWN})
+
+
+def move(source: Status | None, event: Event) -> Status:
+    """Return where `event` leads from `source`; raises ValueError if the table has no such row."""
+    try:
+        return _TARGETS[source, event]
+    except KeyError:
+        raise ValueError(f"no move from {source} by {event}") from None
+
+
+def state_diagram() -> str:
+    """Return the table as a Mermaid state diagram, one line a move."""
+    lines = ["stateDiagram-v2"]
+    lines += [f"    {m.source or '[*]'} --> {m.target}: {m.event} ({m.by})" for m in MOVES]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The order as it stood when the approval was made, for the card's before and after."""
+
+    order_total: Money
+    captured: Money
+    refunded: Money
+    remaining: Money
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One proposed side effect. `payload_text` are the canonical bytes that are executed."""
+
+    id: ApprovalId
+    run_id: RunId
+    conversation_id: ConversationId
+    call_id: str
+    customer_id: CustomerId
+    tool: str
+    payload_text: str
+    payload: Payload
+    payload_hash: str
+    proposal_key: str
+    policy_version: str
+    model: str
+    confidence: str | None
+    model_reason: str
+    status: Status
+    automatic: bool
+    findings: tuple[Finding, ...]
+    tier: Tier
+    order_id: str | None
+    amount: Money | None
+    original_amount: Money | None
+    snapshot: Snapshot | None
+    idempotency_key: str
+    created_at: datetime
+    expires_at: datetime
+    use_by: datetime | None
+    decided_at: datetime | None
+    requested_by: str
+    supersedes: ApprovalId | None
+    superseded_by: ApprovalId | None
+    revision: int
+    edited_by: tuple[ActorId, ...]
+    raised_by: tuple[ActorId, ...]
+    attempts: int
+    result: Payload | None
+    lease_owner: str | None
+    lease_until: datetime | None
+    first_sent_at: datetime | None
+
+    def short_hash(self) -> str:
+        """Return the first 16 hex digits, enough for a person to compare."""
+        return self.payload_hash[:16]
+
+
+class Verdict(StrEnum):
+    """What a person may say about a pending approval."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    EDIT = "edit"
+
+
+class RejectCategory(StrEnum):
+    """Why a proposal was turned down; the words stand on the modal and in the export."""
+
+    NOT_ELIGIBLE = "not_eligible"
+    WRONG_AMOUNT = "wrong_amount"
+    NEEDS_INFORMATION = "needs_information"
+    SUSPECTED_ABUSE = "suspected_abuse"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One recorded decision on an approval."""
+
+    id: str
+    approval_id: ApprovalId
+    actor_id: ActorId | None
+    actor_name: str
+    verdict: str
+    channel: Channel
+    at: datetime
+    reason: str
+    category: str | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalView:
+    """An approval with what people need to see around it.
+
+    `customer_words` are the customer's last messages, newest last; `customer_name` is empty for a
+    customer the shop no longer knows.
+    """
+
+    approval: Approval
+    votes: tuple[Vote, ...]
+    customer_name: str
+    customer_email: str
+    customer_words: tuple[str, ...]

@@ -1,0 +1,152 @@
+"""The policy: limits, tiers, deadlines and breaker numbers, typed and versioned by its hash."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from agent.domain.breaker import BreakerLimits
+from agent.domain.errors import InvalidInput
+from agent.domain.money import Money, parse_money
+from agent.domain.payload import canonical
+from agent.domain.roles import Role, Tier
+
+
+def _decimal_share(text: str) -> str:
+    value = Decimal(text)
+    if not 0 <= value <= 1:
+        raise ValueError("must lie between 0 and 1")
+    return text
+
+
+DecimalText = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,4})?$")]
+Share = Annotated[str, Field(pattern=r"^[01](\.[0-9]{1,6})?$"), AfterValidator(_decimal_share)]
+Seconds = Annotated[int, Field(gt=0, le=30 * 24 * 3600)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class TierRule(_Strict):
+    """One step of the tiers of a currency; the last has no `up_to`."""
+
+    up_to: DecimalText | None = None
+    role: Annotated[Role, Field(strict=False)]
+    approvals: Annotated[int, Field(ge=1, le=2)] = 1
+
+
+class RefundRules(_Strict):
+    """What `issue_refund` may do alone, and who decides the rest."""
+
+    auto_limit: dict[str, DecimalText]
+    confidence_min: Share
+    cumulative_window_s: Seconds
+    earlier_no_s: Seconds
+    decide_within_s: Seconds
+    use_within_s: Seconds
+    tiers: dict[str, list[TierRule]]
+
+
+class BreakerRules(_Strict):
+    """When automatic refunds pause (design.md §11)."""
+
+    max_refunds: Annotated[int, Field(ge=1, le=100_000)]
+    window_s: Seconds
+    cooldown_s: Seconds
+    when_open: Literal["refuse", "park"]
+
+
+class RoleSource(_Strict):
+    """Where holders of a role come from: a Slack user group's handle and fixed `team:user` ids."""
+
+    slack_user_group: str | None = None
+    slack_users: list[str] = []
+
+
+class Topic(_Strict):
+    """One passage of the shop's rules: words that point to it and what the customer is told."""
+
+    title: str
+    keywords: list[str]
+    text: str
+
+
+class Policy(_Strict):
+    """The whole policy file; `version` is the hash of its content, overrides included."""
+
+    refunds: RefundRules
+    breaker: BreakerRules
+    max_open_approvals: Annotated[int, Field(ge=1, le=1000)]
+    max_revisions: Annotated[int, Field(ge=1, le=100)]
+    roles: dict[Annotated[Role, Field(strict=False)], RoleSource]
+    shop_rules: list[Topic]
+
+    @property
+    def version(self) -> str:
+        """Return the first 12 hex digits of the sha256 over the canonical content."""
+        text = canonical(self.model_dump(mode="json"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def auto_limit(self, currency: str) -> Money | None:
+        """Return what may be refunded without a person in this currency, None if nothing may."""
+        text = self.refunds.auto_limit.get(currency)
+        return None if text is None else parse_money(text, currency)
+
+    def confidence_min(self) -> Decimal:
+        """Return the confidence below which a proposal waits."""
+        return Decimal(self.refunds.confidence_min)
+
+    def tier_for(self, amount: Money) -> Tier:
+        """Return who may decide a refund of this amount.
+
+        A currency without tiers asks for two people, one of them a manager (design.md §7).
+        """
+        for rule in self.refunds.tiers.get(amount.currency, []):
+            ceiling = rule.up_to
+            if ceiling is None or not amount.exceeds(parse_money(ceiling, amount.currency)):
+                return Tier(rule.role, rule.approvals)
+        return Tier(Role.REFUND_MANAGER, 2)
+
+    def breaker_limits(self) -> BreakerLimits:
+        """Return the breaker's numbers as durations."""
+        return BreakerLimits(
+            max_refunds=self.breaker.max_refunds,
+            window=timedelta(seconds=self.breaker.window_s),
+            cooldown=timedelta(seconds=self.breaker.cooldown_s),
+        )
+
+    def decide_within(self) -> timedelta:
+        """Return how long a parked refund waits for people."""
+        return timedelta(seconds=self.refunds.decide_within_s)
+
+    def use_within(self) -> timedelta:
+        """Return how long an approved refund stays usable."""
+        return timedelta(seconds=self.refunds.use_within_s)
+
+
+def read_policy(document: Mapping[str, object]) -> Policy:
+    """Validate a parsed policy document; raises InvalidInput naming the entry that is wrong."""
+    try:
+        policy = Policy.model_validate(dict(document))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "policy"
+        raise InvalidInput(where, first["msg"]) from error
+    for currency, text in policy.refunds.auto_limit.items():
+        parse_money(text, currency, field=f"refunds.auto_limit.{currency}")
+    for currency, rules in policy.refunds.tiers.items():
+        _check_tiers(currency, rules)
+    return policy
+
+
+def _check_tiers(currency: str, rules: list[TierRule]) -> None:
+    where = f"refunds.tiers.{currency}"
+    if not rules or rules[-1].up_to is not None:
+        raise InvalidInput(where, "the last tier has no up_to")
+    ceilings = [parse_money(r.up_to, currency, field=where).minor for r in rules[:-1] if r.up_to]
+    if len(ceilings) != len(rules) - 1 or ceilings != sorted(set(ceilings)):
+        raise InvalidInput(where, "each up_to is larger than the one before")

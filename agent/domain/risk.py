@@ -1,0 +1,255 @@
+"""The gate's judgement: run now, wait for people, or refuse. Pure; a table of cases is its test."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Literal
+
+from agent.domain.money import Money
+from agent.domain.policy import Policy
+from agent.domain.roles import Tier
+
+Scope = Literal["full", "partial", "unclear"]
+
+
+class Reason(StrEnum):
+    """Why a proposal waits for people (design.md §5)."""
+
+    AMOUNT_OVER_LIMIT = "amount_over_limit"
+    CUMULATIVE_OVER_LIMIT = "cumulative_over_limit"
+    LOW_CONFIDENCE = "low_confidence"
+    EARLIER_NO = "earlier_no"
+    NO_LIMIT_FOR_CURRENCY = "no_limit_for_currency"
+    AMBIGUOUS = "ambiguous"
+    BREAKER_OPEN = "breaker_open"
+    HUMAN_EDIT = "human_edit"
+
+
+class Refusal(StrEnum):
+    """Why a proposal cannot even wait."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    NOT_VERIFIED = "not_verified"
+    NOT_FOUND = "not_found"
+    NOT_PAID = "not_paid"
+    DISPUTED = "disputed"
+    FINAL_SALE = "final_sale"
+    WRONG_CURRENCY = "wrong_currency"
+    INVALID_AMOUNT = "invalid_amount"
+    OVER_REMAINING = "over_remaining"
+    ALREADY_REJECTED = "already_rejected"
+    TOO_MANY_OPEN = "too_many_open"
+    STOPPED = "stopped"
+    BREAKER_OPEN = "breaker_open"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One reason with the words that stand on the card."""
+
+    code: Reason
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunNow:
+    """Nothing speaks against it: a person allowed this in advance by setting the limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """People decide; `findings` holds at least one reason."""
+
+    findings: tuple[Finding, ...]
+    tier: Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Not possible at all; `message` is safe for the customer's ears."""
+
+    code: Refusal
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefundProposal:
+    """A validated call of `issue_refund`, with what the model said of itself."""
+
+    order_id: str
+    amount: Money
+    scope: Scope
+    confidence: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFacts:
+    """An order as shop and provider show it at `read_at`; refunds exclude the desk's reservations."""
+
+    order_id: str
+    customer_id: str
+    total: Money
+    captured: Money
+    refunded: Money
+    final_sale: Money
+    disputed: bool
+    read_at: datetime
+
+    @property
+    def currency(self) -> str:
+        """Return the currency in which the order was paid."""
+        return self.total.currency
+
+
+@dataclass(frozen=True, slots=True)
+class RefundFacts:
+    """All that the judgement needs to know; read under the order's lock.
+
+    `order` is None when there is no such order or it is somebody else's: the answer is the same.
+    `reserved` is money of executing, unknown and executed approvals that the provider does not
+    show yet. The automatic sums count executed, executing and unknown refunds.
+    """
+
+    verified: bool
+    order: OrderFacts | None
+    reserved: Money | None
+    automatic_on_order: int
+    automatic_by_customer: int
+    earlier_no: Literal["rejected", "expired"] | None
+    rejected_in_conversation: bool
+    open_approvals: int
+    stopped: bool
+
+    def remaining(self) -> Money | None:
+        """Return captured minus refunds minus reservations; None without an order."""
+        if self.order is None:
+            return None
+        free = self.order.captured.minus(self.order.refunded)
+        return free if self.reserved is None else free.minus(self.reserved)
+
+
+def assess(
+    proposal: RefundProposal, facts: RefundFacts, policy: Policy
+) -> RunNow | Park | Refuse:
+    """Judge a refund; the breaker is asked afterwards, and only about a RunNow."""
+    refusal = _identity(proposal, facts) or _amount(proposal, facts) or _history(facts, policy)
+    if refusal is not None:
+        return refusal
+    findings = tuple(_findings(proposal, facts, policy))
+    if findings:
+        return Park(findings, policy.tier_for(proposal.amount))
+    if facts.stopped:
+        return Refuse(Refusal.STOPPED, "Refunds are paused at the moment.")
+    return RunNow()
+
+
+def recheck(amount: Money, facts: RefundFacts) -> Refuse | None:
+    """Judge an approved refund again at the claim: has the world changed so that it may not run?"""
+    return _identity(None, facts) or _limits_of_order(amount, facts)
+
+
+def _identity(proposal: RefundProposal | None, facts: RefundFacts) -> Refuse | None:
+    if not facts.verified:
+        return Refuse(Refusal.NOT_VERIFIED, "Please sign in to the shop first.")
+    if facts.order is None:
+        return Refuse(Refusal.NOT_FOUND, "No such order was found for this customer.")
+    if proposal is not None and proposal.amount.currency != facts.order.currency:
+        return Refuse(
+            Refusal.WRONG_CURRENCY,
+            f"Order {facts.order.order_id} was paid in {facts.order.currency}.",
+        )
+    return None
+
+
+def _amount(proposal: RefundProposal, facts: RefundFacts) -> Refuse | None:
+    if proposal.amount.minor <= 0:
+        return Refuse(Refusal.INVALID_AMOUNT, "A refund must be more than zero.")
+    return _limits_of_order(proposal.amount, facts)
+
+
+def _limits_of_order(amount: Money, facts: RefundFacts) -> Refuse | None:
+    order, remaining = facts.order, facts.remaining()
+    if order is None or remaining is None:
+        return Refuse(Refusal.NOT_FOUND, "No such order was found for this customer.")
+    if order.captured.minor <= 0:
+        return Refuse(Refusal.NOT_PAID, f"Order {order.order_id} has not been paid.")
+    if order.disputed:
+        return Refuse(
+            Refusal.DISPUTED,
+            f"The payment of order {order.order_id} is disputed with the bank, which decides it.",
+        )
+    returnable = remaining.minus(order.final_sale)
+    if amount.exceeds(remaining) and order.final_sale != order.total:
+        return Refuse(
+            Refusal.OVER_REMAINING, f"Only {remaining} of order {order.order_id} is left to refund."
+        )
+    if amount.exceeds(returnable) and order.final_sale.minor > 0:
+        return Refuse(Refusal.FINAL_SALE, "Final-sale items cannot be refunded.")
+    return None
+
+
+def _history(facts: RefundFacts, policy: Policy) -> Refuse | None:
+    if facts.rejected_in_conversation:
+        return Refuse(
+            Refusal.ALREADY_REJECTED, "The team has already declined exactly this request."
+        )
+    if facts.open_approvals >= policy.max_open_approvals:
+        return Refuse(Refusal.TOO_MANY_OPEN, "Too many requests are still waiting for the team.")
+    return None
+
+
+def _findings(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> list[Finding]:
+    found: list[Finding] = []
+    limit = policy.auto_limit(proposal.amount.currency)
+    if limit is None:
+        found.append(
+            Finding(
+                Reason.NO_LIMIT_FOR_CURRENCY,
+                f"No automatic limit is set for {proposal.amount.currency}",
+            )
+        )
+    else:
+        found += _over_limit(proposal, facts, limit)
+    found += _doubts(proposal, policy)
+    if facts.earlier_no is not None:
+        words = (
+            "A refund on this order was declined in the last 30 days"
+            if facts.earlier_no == "rejected"
+            else "Nobody decided an earlier refund on this order in time in the last 30 days"
+        )
+        found.append(Finding(Reason.EARLIER_NO, words))
+    return found
+
+
+def _over_limit(proposal: RefundProposal, facts: RefundFacts, limit: Money) -> list[Finding]:
+    amount = proposal.amount
+    if amount.exceeds(limit):
+        return [
+            Finding(Reason.AMOUNT_OVER_LIMIT, f"{amount} is over the automatic limit of {limit}")
+        ]
+    for earlier, where in (
+        (facts.automatic_on_order, "on this order"),
+        (facts.automatic_by_customer, "to this customer in 24 hours"),
+    ):
+        together = Money(earlier + amount.minor, amount.currency)
+        if together.exceeds(limit):
+            text = f"Automatic refunds {where} would reach {together}, over the limit of {limit}"
+            return [Finding(Reason.CUMULATIVE_OVER_LIMIT, text)]
+    return []
+
+
+def _doubts(proposal: RefundProposal, policy: Policy) -> list[Finding]:
+    found: list[Finding] = []
+    least = policy.confidence_min()
+    if proposal.confidence is None:
+        found.append(Finding(Reason.LOW_CONFIDENCE, "The agent stated no confidence"))
+    elif proposal.confidence < least:
+        text = f"The agent's confidence {proposal.confidence} is under {least}"
+        found.append(Finding(Reason.LOW_CONFIDENCE, text))
+    if proposal.scope == "unclear":
+        found.append(
+            Finding(Reason.AMBIGUOUS, "It is not clear whether a full or a partial refund is meant")
+        )
+    return found

@@ -1,0 +1,147 @@
+"""Who a person is to the desk, and what a tier asks for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from typing_extensions import override
+
+from agent.domain.ids import ActorId
+
+# facts/slack.md §1.9: a mirrored user group counts for at most 60 s.
+ROLE_MAX_AGE = timedelta(seconds=60)
+
+
+class Role(StrEnum):
+    """What a person may do at the desk; every role may read."""
+
+    REFUND_APPROVER = "refund_approver"
+    REFUND_MANAGER = "refund_manager"
+    ONCALL = "oncall"
+
+
+# A manager may do all that an approver may.
+_IMPLIED: dict[Role, frozenset[Role]] = {
+    Role.REFUND_MANAGER: frozenset({Role.REFUND_APPROVER}),
+}
+
+
+class ActorKind(StrEnum):
+    """What kind of account stands behind an actor."""
+
+    MEMBER = "member"
+    GUEST = "guest"
+    BOT = "bot"
+    POLICY = "policy"
+    TIMER = "timer"
+
+
+class Channel(StrEnum):
+    """The door a decision came through."""
+
+    SLACK = "slack"
+    WEB = "web"
+    EMAIL = "email"
+    API = "api"
+    CLI = "cli"
+    CHAT = "chat"
+    POLICY = "policy"
+    TIMER = "timer"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One way in which a person is known: `provider` (slack, token, cli, customer) and subject."""
+
+    provider: str
+    subject: str
+
+    @override
+    def __str__(self) -> str:
+        """Return `provider:subject`."""
+        return f"{self.provider}:{self.subject}"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleGrant:
+    """One role of one actor; `verified_at` is None for a fixed grant, else the mirror's time."""
+
+    role: Role
+    source: str
+    verified_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person, with every identity and grant that leads to them."""
+
+    id: ActorId
+    name: str
+    kind: ActorKind
+    active: bool
+    grants: tuple[RoleGrant, ...] = ()
+    identities: tuple[Identity, ...] = ()
+
+    def roles(self) -> frozenset[Role]:
+        """Return every role granted, implied ones included, however old the proof."""
+        return _closure(grant.role for grant in self.grants)
+
+    def customer_ids(self) -> frozenset[str]:
+        """Return the shop customers that are this same person."""
+        return frozenset(i.subject for i in self.identities if i.provider == "customer")
+
+    def slack_subject(self) -> str | None:
+        """Return `team:user` of the person's Slack account, if there is one."""
+        return next((i.subject for i in self.identities if i.provider == "slack"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Who may decide: `approvals_needed` distinct people, at least one of whom holds `role`.
+
+    Every voter holds at least `floor`; for one person it equals `role`.
+    """
+
+    role: Role
+    approvals_needed: int = 1
+
+    def floor(self) -> Role:
+        """Return the role that each single voter needs."""
+        return self.role if self.approvals_needed == 1 else Role.REFUND_APPROVER
+
+
+class RoleProof(StrEnum):
+    """The three answers to "does this person hold the role?"."""
+
+    HELD = "held"
+    ABSENT = "absent"
+    UNVERIFIED = "unverified"
+
+
+def prove_role(actor: Actor, role: Role, now: datetime) -> tuple[RoleProof, str]:
+    """Tell whether the actor holds the role now, and the evidence for the audit.
+
+    A grant mirrored more than `ROLE_MAX_AGE` ago is no proof: the answer is UNVERIFIED unless
+    another grant proves the role.
+    """
+    matching = [g for g in actor.grants if role in _closure([g.role])]
+    for grant in matching:
+        if grant.verified_at is None or now - grant.verified_at <= ROLE_MAX_AGE:
+            return RoleProof.HELD, f"{grant.role} by {grant.source}"
+    if matching:
+        return RoleProof.UNVERIFIED, f"{matching[0].source} not read for over 60 s"
+    return RoleProof.ABSENT, "no grant"
+
+
+def _closure(roles: Iterable[Role]) -> frozenset[Role]:
+    held: set[Role] = set()
+    for role in roles:
+        held |= {role} | _IMPLIED.get(role, frozenset())
+    return frozenset(held)
+
+
+def quorum_reached(tier: Tier, votes: tuple[tuple[ActorId, frozenset[Role]], ...]) -> bool:
+    """Tell whether the approving actors, with the roles they held, satisfy the tier."""
+    people = {actor for actor, _ in votes}
+    return len(people) >= tier.approvals_needed and any(tier.role in roles for _, roles in votes)

@@ -1,0 +1,279 @@
+"""What the desk needs from outside, as Protocols; adapters live in agent/providers and bot."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from agent.domain.approvals import ApprovalView
+from agent.domain.conversation import ChatMessage, ToolCall
+from agent.domain.ids import ApprovalId, CustomerId, Prefix
+from agent.domain.money import Money
+from agent.domain.payload import Payload
+
+
+class Clock(Protocol):
+    """The only source of the time."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+
+
+class Ids(Protocol):
+    """The only source of identifiers and chance."""
+
+    def new(self, prefix: Prefix) -> str:
+        """Return a new prefixed ULID, e.g. `apr_01J…`; sorts after those made before."""
+
+    def secret(self) -> str:
+        """Return 256 unguessable bits as URL-safe text."""
+
+    def jitter(self) -> float:
+        """Return a random number of [0, 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model is told of it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One question to the model: the transcript so far and what it may ask for."""
+
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[ToolSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """What the model said: words, calls, or both. `model` names who answered, with version."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    model: str
+    tokens_in: int
+    tokens_out: int
+
+
+class ChatModel(Protocol):
+    """A chat model with tools."""
+
+    @property
+    def name(self) -> str:
+        """Return the model's name and version, as stored beside what it proposes."""
+
+    def complete(self, request: ChatRequest) -> ChatAnswer:
+        """Answer; raises ModelUnavailable when no usable answer came in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderLine:
+    """One line of an order; `price` is for one piece."""
+
+    name: str
+    sku: str
+    quantity: int
+    price: Money
+    final_sale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShopOrder:
+    """An order as the shop shows it; `paid` is false for pending, voided and cancelled ones."""
+
+    id: str
+    customer_id: CustomerId
+    placed_at: datetime
+    total: Money
+    paid: bool
+    cancelled: bool
+    fulfillment: str
+    lines: tuple[OrderLine, ...]
+
+    def final_sale_total(self) -> Money:
+        """Return how much of the total is final sale."""
+        minor = sum(line.price.minor * line.quantity for line in self.lines if line.final_sale)
+        return Money(min(minor, self.total.minor), self.total.currency)
+
+
+@dataclass(frozen=True, slots=True)
+class Customer:
+    """A customer of the shop."""
+
+    id: CustomerId
+    name: str
+    email: str
+
+
+class Shop(Protocol):
+    """The shop's orders and customers."""
+
+    def customer(self, customer_id: CustomerId) -> Customer | None:
+        """Return the customer, None if the shop knows nobody of that id."""
+
+    def order(self, reference: str) -> ShopOrder | None:
+        """Return the order a person means by `ord-1001` or `#W2611340`, None if there is none."""
+
+    def orders_of(self, customer_id: CustomerId) -> tuple[ShopOrder, ...]:
+        """Return the customer's orders, newest first, at most 50."""
+
+
+class ProviderStatus(StrEnum):
+    """How far a refund has come at the provider."""
+
+    SUCCEEDED = "succeeded"
+    PENDING = "pending"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRefund:
+    """A refund in the provider's own book."""
+
+    id: str
+    key: str
+    order_id: str
+    amount: Money
+    status: ProviderStatus
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentView:
+    """The payment of an order in the provider's book."""
+
+    captured: Money
+    refunds: tuple[ProviderRefund, ...]
+    disputed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefundRequest:
+    """The frozen request of one approval; the same for every try."""
+
+    key: str
+    approval_id: ApprovalId
+    order_id: str
+    amount: Money
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The provider made the refund, or had made it under this key already."""
+
+    refund: ProviderRefund
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A definite no: no money moved under this key."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """Proof that the provider did nothing: no connection, 401, 403 or 429."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoClearAnswer:
+    """Time-out, dropped link, 5xx or nonsense: the refund may or may not exist."""
+
+    problem: str
+
+
+PaymentAnswer = Accepted | Declined | NotStarted | NoClearAnswer
+
+
+class Payments(Protocol):
+    """The payment provider."""
+
+    def view(self, order_id: str, currency: str) -> PaymentView:
+        """Return the payment of an order; captured is zero when it was never paid."""
+
+    def refund(self, request: RefundRequest) -> PaymentAnswer:
+        """Pay back; the same key with the same bytes pays once, however often it is sent."""
+
+    def find(self, request: RefundRequest) -> Accepted | Declined | None | NoClearAnswer:
+        """Look the refund up by its key; None when the provider's book provably lacks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRef:
+    """A posted Slack message."""
+
+    channel: str
+    ts: str
+
+
+class DeliveryKind(StrEnum):
+    """What kind of message leaves for Slack."""
+
+    CARD = "card"
+    CARD_UPDATE = "card_update"
+    THREAD = "thread"
+    EPHEMERAL = "ephemeral"
+    HAND_OFF = "hand_off"
+    BREAKER_OPENED = "breaker_opened"
+    ONCALL = "oncall"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One outbox row ready to leave.
+
+    `approval` is read afresh for each try, so a card shows the row as it is now; `refs` are the
+    copies of the card posted so far; `ambiguous` tells that an earlier try may have arrived.
+    """
+
+    outbox_id: str
+    kind: DeliveryKind
+    body: Payload
+    approval: ApprovalView | None
+    refs: tuple[MessageRef, ...]
+    created_at: datetime
+    ambiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """It is there; `refs` are messages that were not known before."""
+
+    refs: tuple[MessageRef, ...] = ()
+    lost_refs: tuple[MessageRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain:
+    """Not now; `after_s` seconds is what the receiver asked for, None leaves it to the back-off."""
+
+    problem: str
+    after_s: float | None
+    ambiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Undeliverable:
+    """Trying again cannot help: a person must mend something."""
+
+    problem: str
+
+
+DeliveryAnswer = Delivered | TryAgain | Undeliverable
+
+
+class Notifier(Protocol):
+    """Carries one outbox row to Slack."""
+
+    def deliver(self, delivery: Delivery) -> DeliveryAnswer:
+        """Send it once; never raises for what the receiver answers."""

@@ -1,0 +1,1 @@
+"""Outbound adapters, one vendor a file."""

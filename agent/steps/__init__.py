@@ -1,0 +1,1 @@
+"""The story: one public verb a file, one or two short transactions each."""

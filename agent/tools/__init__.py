@@ -1,0 +1,1 @@
+"""What the model may ask for: arguments, class, attributes and how reads run."""

@@ -1,0 +1,96 @@
+"""What a tool is: its arguments, its class, its attributes, and how a read runs."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.desk import Desk
+from agent.domain.errors import InvalidInput
+from agent.domain.ids import ConversationId, CustomerId
+from agent.domain.payload import MAX_PAYLOAD_BYTES, Payload
+from agent.ports import ToolSpec
+
+
+class ToolClass(StrEnum):
+    """What a tool touches decides its way: reads run, the rest goes through the gate."""
+
+    READ = "read"
+    MONEY = "money"
+    HAND_OFF = "hand_off"
+
+
+class Arguments(BaseModel):
+    """Base of every tool's arguments: unknown fields are refused, text is not guessed at."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: from the session, never from the model's arguments."""
+
+    customer_id: CustomerId | None
+    conversation_id: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool the model may ask for.
+
+    `read` is there for reads only; it returns the tool's result, a JSON object with `ok`.
+    """
+
+    name: str
+    description: str
+    arguments: type[Arguments]
+    tool_class: ToolClass
+    side_effect: Literal["none", "draft", "mutating"]
+    requires_confirmation: bool
+    impact: Literal["low", "moderate", "high"]
+    reversible: Literal["yes", "in part", "no"]
+    triggers: str
+    read: Callable[[Desk, Caller, Arguments], Payload] | None = None
+
+    def spec(self) -> ToolSpec:
+        """Return the tool as the model is told of it."""
+        return ToolSpec(self.name, self.description, self.arguments.model_json_schema())
+
+
+def parse_arguments(tool: Tool, raw: str) -> Arguments:
+    """Read the model's raw JSON arguments; raises InvalidInput naming the first fault.
+
+    Numbers with a fraction are kept as the text the model wrote, so no float is ever made.
+    """
+    if len(raw) > MAX_PAYLOAD_BYTES:
+        raise InvalidInput("arguments", "too long")
+    try:
+        value = json.loads(
+            raw or "{}", parse_float=str, parse_constant=_refuse, object_pairs_hook=_unique
+        )
+        return tool.arguments.model_validate(value)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidInput("arguments", "not valid JSON") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "arguments"
+        raise InvalidInput(where, first["msg"]) from error
+
+
+def failure(code: str, message: str) -> Payload:
+    """Return a tool result that tells the model what went wrong."""
+    return {"ok": False, "error": code, "message": message}
+
+
+def _refuse(text: str) -> NoReturn:
+    raise InvalidInput("arguments", f"{text} is not a number")
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise InvalidInput("arguments", "a key appears twice")
+    return found

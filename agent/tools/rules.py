@@ -1,0 +1,43 @@
+"""`check_policy`: what the shop's rules say, read from the policy file."""
+
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+from agent.desk import Desk
+from agent.domain.payload import Json, Payload
+from agent.tools.base import Arguments, Caller, Tool, ToolClass
+
+_MOST_PASSAGES = 3
+
+
+class CheckPolicy(Arguments):
+    """Arguments of `check_policy`."""
+
+    question: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+def _check(desk: Desk, _caller: Caller, arguments: Arguments) -> Payload:
+    assert isinstance(arguments, CheckPolicy)
+    asked = set(re.findall(r"[a-z]+", arguments.question.lower()))
+    ranked = sorted(
+        desk.policy.shop_rules, key=lambda topic: -len(asked.intersection(topic.keywords))
+    )
+    hits = [topic for topic in ranked if asked.intersection(topic.keywords)][:_MOST_PASSAGES]
+    passages: list[Json] = [{"title": t.title, "text": t.text} for t in hits]
+    return {"ok": True, "passages": passages}
+
+
+CHECK_POLICY = Tool(
+    name="check_policy",
+    description="Look up what the shop's rules say about returns, refunds, delivery and more.",
+    arguments=CheckPolicy,
+    tool_class=ToolClass.READ,
+    side_effect="none",
+    requires_confirmation=False,
+    impact="low",
+    reversible="yes",
+    triggers="nothing",
+    read=_check,
+)

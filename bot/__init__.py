@@ -1,0 +1,1 @@
+"""Edges: parse, call one step, render. No rule lives here."""

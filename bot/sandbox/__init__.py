@@ -1,0 +1,1 @@
+"""A local stand-in for Slack and a demo page, reached over HTTP only."""

@@ -1,0 +1,120 @@
+"""The Web API: `POST /api/{method}` with a form or JSON, answered as Slack answers."""
+
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from bot.sandbox import (
+    slack_chat,
+    slack_conversations,
+    slack_directory,
+    slack_views,
+)
+from bot.sandbox.json_shape import JsonObject
+from bot.sandbox.slack_arguments import ApiError, Arguments
+from bot.sandbox.slack_faults import Fault
+from bot.sandbox.slack_state import Workspace
+
+METHODS: Mapping[str, Callable[[Workspace, Arguments], JsonObject]] = MappingProxyType(
+    {
+        "auth.test": slack_directory.auth_test,
+        "chat.delete": slack_chat.delete,
+        "chat.getPermalink": slack_chat.get_permalink,
+        "chat.postEphemeral": slack_chat.post_ephemeral,
+        "chat.postMessage": slack_chat.post_message,
+        "chat.update": slack_chat.update,
+        "conversations.history": slack_conversations.history,
+        "conversations.info": slack_conversations.info,
+        "conversations.list": slack_conversations.list_channels,
+        "conversations.members": slack_conversations.members,
+        "conversations.open": slack_conversations.open_dm,
+        "conversations.replies": slack_conversations.replies,
+        "usergroups.list": slack_directory.usergroups_list,
+        "usergroups.users.list": slack_directory.usergroups_users_list,
+        "users.info": slack_directory.users_info,
+        "users.list": slack_directory.users_list,
+        "users.lookupByEmail": slack_directory.users_lookup_by_email,
+        "views.open": slack_views.open_view,
+        "views.publish": slack_views.publish,
+        "views.push": slack_views.push,
+        "views.update": slack_views.update,
+    }
+)
+_RATE_LIMIT_ERRORS = ("ratelimited", "rate_limited")
+_TOO_MANY = 429
+
+
+async def _arguments(request: Request) -> dict[str, object]:
+    """Read query and body; a JSON body must be an object."""
+    values: dict[str, object] = dict(request.query_params)
+    body = await request.body()
+    if request.headers.get("content-type", "").startswith("application/json"):
+        try:
+            given = json.loads(body)
+        except ValueError:
+            raise ApiError("invalid_json") from None
+        if not isinstance(given, dict):
+            raise ApiError("json_not_object")
+        return values | given
+    try:
+        return values | dict(parse_qsl(body.decode(), keep_blank_values=True))
+    except ValueError:
+        raise ApiError("invalid_form_data") from None
+
+
+def _authorize(workspace: Workspace, request: Request, values: Mapping[str, object]) -> None:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        token = str(values.get("token", ""))
+    if not token:
+        raise ApiError("not_authed")
+    if not hmac.compare_digest(token.encode(), workspace.config.bot_token.encode()):
+        raise ApiError("invalid_auth")
+
+
+def _failure(fault: Fault) -> Response:
+    limited = fault.status == _TOO_MANY or fault.error in _RATE_LIMIT_ERRORS
+    if limited:
+        return JSONResponse(
+            {"ok": False, "error": fault.error or "ratelimited"},
+            status_code=_TOO_MANY,
+            headers={"Retry-After": str(fault.retry_after or 1)},
+        )
+    if fault.status is not None:
+        headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
+        return Response("upstream error", fault.status, headers, media_type="text/plain")
+    return JSONResponse({"ok": False, "error": fault.error})
+
+
+def web_api(workspace: Workspace) -> APIRouter:
+    """Make the routes of the Web API; ordered faults are used by calls with a good token only."""
+    router = APIRouter()
+
+    async def call(method: str, request: Request) -> Response:
+        values = await _arguments(request)
+        _authorize(workspace, request, values)
+        handler = METHODS.get(method)
+        if handler is None:
+            return JSONResponse({"ok": False, "error": "unknown_method", "req_method": method})
+        fault = workspace.faults.take(method)
+        if fault and fault.fails:
+            await workspace.config.pause(fault.delay_s)
+            return _failure(fault)
+        answer = {"ok": True, **handler(workspace, Arguments(values))}
+        if fault:
+            await workspace.config.pause(fault.delay_s)
+        return JSONResponse(answer)
+
+    @router.api_route("/api/{method}", methods=["GET", "POST"])
+    async def api(method: str, request: Request) -> Response:
+        try:
+            return await call(method, request)
+        except ApiError as error:
+            return JSONResponse(error.answer())
+
+    return router

@@ -1,0 +1,1 @@
+"""Slack: listeners, cards, modals, people and the client."""

@@ -1,0 +1,1 @@
+"""HTTP: approvals API, customer chat, health and metrics."""

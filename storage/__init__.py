@@ -1,0 +1,1 @@
+"""The only SQL: engine, the one transaction helper, tables, one file of functions a table."""

@@ -1,0 +1,428 @@
+"""Every table. Times are integer microseconds UTC, money is minor units, flags are 0 or 1.
+
+The types are the plainest that both databases share, so that rows look the same on each.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _flag(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, default=0)
+
+
+# --- the shop -----------------------------------------------------------------------------------
+
+customers = Table(
+    "customers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("email", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("email"),
+)
+
+orders = Table(
+    "orders",
+    metadata,
+    Column("id", Text, primary_key=True),
+    # The id without '#', upper case: what a person types.
+    Column("reference", Text, nullable=False, unique=True),
+    Column("customer_id", Text, ForeignKey("customers.id"), nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("total_minor", BigInteger, nullable=False),
+    _flag("paid"),
+    _flag("cancelled"),
+    Column("fulfillment", Text, nullable=False),
+    Column("placed_at", BigInteger, nullable=False),
+    Column("source", Text, nullable=False),
+    CheckConstraint("total_minor >= 0", name="total"),
+    Index("ix_orders_customer_id_placed_at", "customer_id", "placed_at"),
+)
+
+order_lines = Table(
+    "order_lines",
+    metadata,
+    Column("order_id", Text, ForeignKey("orders.id", ondelete="CASCADE"), nullable=False),
+    Column("line", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("sku", Text, nullable=False),
+    Column("quantity", Integer, nullable=False),
+    Column("price_minor", BigInteger, nullable=False),
+    _flag("final_sale"),
+    PrimaryKeyConstraint("order_id", "line"),
+    CheckConstraint("quantity > 0", name="quantity"),
+)
+
+# --- the embedded payment provider's own book ----------------------------------------------------
+
+ledger_payments = Table(
+    "ledger_payments",
+    metadata,
+    Column("order_id", Text, primary_key=True),
+    Column("currency", Text, nullable=False),
+    Column("captured_minor", BigInteger, nullable=False),
+    _flag("disputed"),
+    CheckConstraint("captured_minor >= 0", name="captured"),
+)
+
+ledger_refunds = Table(
+    "ledger_refunds",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("order_id", Text, ForeignKey("ledger_payments.order_id"), nullable=False, index=True),
+    Column("amount_minor", BigInteger, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    CheckConstraint("amount_minor > 0", name="amount"),
+)
+
+# --- conversations and runs ----------------------------------------------------------------------
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("customer_id", Text, index=True),
+    # sha256 of the anonymous visitor's token; null for a signed-in customer.
+    Column("anonymous_hash", Text, unique=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_seq", Integer, nullable=False, default=0),
+    Column("last_position", Integer, nullable=False, default=0),
+    Column("read_seq", Integer, nullable=False, default=0),
+    _flag("handed_off"),
+    # The fenced lease of the turn under way (design.md §13).
+    Column("fence", Integer, nullable=False, default=0),
+    Column("lease_owner", Text),
+    Column("lease_until", BigInteger),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("id", Text, nullable=False, unique=True),
+    Column("type", Text, nullable=False),
+    Column("data", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("run_id", Text),
+    # The sender's own id of a customer's message: a repeat finds the first row.
+    Column("client_id", Text),
+    # `approval:outcome` of the one message that tells the customer about it.
+    Column("outcome_key", Text, unique=True),
+    PrimaryKeyConstraint("conversation_id", "seq"),
+    UniqueConstraint("conversation_id", "client_id"),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("calls", Text),
+    Column("call_id", Text),
+    Column("at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("conversation_id", "position"),
+    Index("ix_messages_run_id", "run_id", "position"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("message_id", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("step", Integer, nullable=False, default=0),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("error", Text),
+    Column("tools_version", Text, nullable=False),
+    CheckConstraint(
+        "state IN ('queued','running','parked','done','failed','escalated')", name="state"
+    ),
+    Index("ix_runs_state_id", "state", "id"),
+    Index("ix_runs_conversation_id", "conversation_id"),
+)
+
+# --- approvals -----------------------------------------------------------------------------------
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("call_id", Text, nullable=False),
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("customer_id", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("payload_hash", Text, nullable=False),
+    Column("proposal_key", Text, nullable=False),
+    Column("policy_version", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("confidence", Text),
+    Column("model_reason", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    _flag("automatic"),
+    Column("findings", Text, nullable=False),
+    Column("tier_role", Text, nullable=False),
+    Column("approvals_needed", Integer, nullable=False),
+    Column("order_id", Text),
+    Column("amount_minor", BigInteger),
+    Column("original_minor", BigInteger),
+    Column("currency", Text),
+    Column("snapshot", Text),
+    Column("idempotency_key", Text, nullable=False, unique=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("use_within_s", Integer, nullable=False),
+    Column("use_by", BigInteger),
+    Column("decided_at", BigInteger),
+    Column("ended_at", BigInteger),
+    Column("requested_by", Text, nullable=False),
+    Column("supersedes", Text),
+    Column("superseded_by", Text),
+    Column("revision", Integer, nullable=False),
+    Column("edited_by", Text, nullable=False),
+    Column("raised_by", Text, nullable=False),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("result", Text),
+    Column("lease_owner", Text),
+    Column("lease_until", BigInteger),
+    Column("first_sent_at", BigInteger),
+    # How often the provider's book was read without finding the refund, and when last.
+    Column("clean_looks", Integer, nullable=False, default=0),
+    _flag("alerted"),
+    # The one column of deadlines: when the sweep must look at the row; null when it is finished.
+    Column("wake_at", BigInteger),
+    CheckConstraint(
+        "status IN ('pending','approved','executing','executed','failed','unknown','stale',"
+        "'rejected','expired','superseded','cancelled')",
+        name="status",
+    ),
+    CheckConstraint("amount_minor IS NULL OR amount_minor > 0", name="amount"),
+    Index(
+        "uq_approvals_call",
+        "run_id",
+        "call_id",
+        unique=True,
+        sqlite_where=text("supersedes IS NULL"),
+        postgresql_where=text("supersedes IS NULL"),
+    ),
+    Index(
+        "uq_approvals_pending_proposal",
+        "proposal_key",
+        unique=True,
+        sqlite_where=text("status = 'pending'"),
+        postgresql_where=text("status = 'pending'"),
+    ),
+    Index(
+        "ix_approvals_wake",
+        "status",
+        "wake_at",
+        sqlite_where=text("wake_at IS NOT NULL"),
+        postgresql_where=text("wake_at IS NOT NULL"),
+    ),
+    Index("ix_approvals_status_id", "status", "id"),
+    Index("ix_approvals_order_id", "order_id"),
+    Index("ix_approvals_customer_id", "customer_id", "created_at"),
+    Index("ix_approvals_conversation_id", "conversation_id"),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False),
+    Column("actor_id", Text),
+    Column("actor_name", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("shown_hash", Text, nullable=False),
+    Column("evidence", Text, nullable=False),
+    Column("roles", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("category", Text),
+    Column("note", Text, nullable=False),
+    UniqueConstraint("approval_id", "actor_id"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Column("outcome", Text),
+    Column("answer", Text),
+    PrimaryKeyConstraint("approval_id", "number"),
+)
+
+order_money = Table(
+    "order_money",
+    metadata,
+    Column("order_id", Text, primary_key=True),
+    Column("currency", Text, nullable=False),
+    Column("captured_minor", BigInteger, nullable=False),
+    Column("refunded_minor", BigInteger, nullable=False),
+    Column("read_at", BigInteger, nullable=False),
+)
+
+breaker = Table(
+    "breaker",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("retry_at", BigInteger),
+    Column("trial_id", Text),
+    Column("trial_until", BigInteger),
+    Column("last_seen", BigInteger),
+    _flag("stopped"),
+    CheckConstraint("id = 1", name="single"),
+    CheckConstraint("state IN ('closed','open','half_open')", name="state"),
+)
+
+breaker_admissions = Table(
+    "breaker_admissions",
+    metadata,
+    Column("approval_id", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("generation", Integer, nullable=False),
+    _flag("trial"),
+    Index("ix_breaker_admissions_generation_at", "generation", "at"),
+)
+
+# --- what the world must hear --------------------------------------------------------------------
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("lane", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("key", Text, nullable=False, unique=True),
+    Column("conversation_id", Text),
+    Column("run_id", Text),
+    Column("approval_id", Text),
+    Column("body", Text, nullable=False),
+    Column("attempts", Integer, nullable=False, default=0),
+    _flag("ambiguous"),
+    Column("created_at", BigInteger, nullable=False),
+    Column("next_at", BigInteger),
+    Column("lease_owner", Text),
+    Column("last_error", Text),
+    CheckConstraint("lane IN ('slack','turn')", name="lane"),
+    Index("ix_outbox_lane_next_at", "lane", "next_at"),
+    Index("ix_outbox_conversation_id", "conversation_id"),
+)
+
+slack_messages = Table(
+    "slack_messages",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("ts", Text, nullable=False),
+    Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False, index=True),
+    Column("outbox_id", Text, nullable=False),
+    Column("posted_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("channel", "ts"),
+)
+
+# --- people, trail, machinery --------------------------------------------------------------------
+
+actors = Table(
+    "actors",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    _flag("active"),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+identities = Table(
+    "identities",
+    metadata,
+    Column("provider", Text, nullable=False),
+    # Slack `team:user`, sha256 of an API token, an OS user, or a shop customer's id.
+    Column("subject", Text, nullable=False),
+    Column("actor_id", Text, ForeignKey("actors.id"), nullable=False, index=True),
+    PrimaryKeyConstraint("provider", "subject"),
+)
+
+role_members = Table(
+    "role_members",
+    metadata,
+    Column("actor_id", Text, ForeignKey("actors.id"), nullable=False),
+    Column("role", Text, nullable=False),
+    # `fixed`, or the Slack user group that was read.
+    Column("source", Text, nullable=False),
+    Column("verified_at", BigInteger),
+    PrimaryKeyConstraint("actor_id", "role", "source"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("chain", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("approval_id", Text),
+    # The very text that is hashed: canonical JSON of the whole event.
+    Column("body", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    PrimaryKeyConstraint("chain", "seq"),
+    Index("ix_audit_approval_id", "approval_id"),
+)
+
+heartbeats = Table(
+    "heartbeats",
+    metadata,
+    Column("replica", Text, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("problem", Text),
+    PrimaryKeyConstraint("replica", "job"),
+)
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
