@@ -116,6 +116,7 @@ conversations = Table(
     Column("last_position", Integer, nullable=False, default=0),
     Column("read_seq", Integer, nullable=False, default=0),
     _flag("handed_off"),
+    _flag("stop_requested"),
     # The fenced lease of the turn under way (design.md §13).
     Column("fence", Integer, nullable=False, default=0),
     Column("lease_owner", Text),

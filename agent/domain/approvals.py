@@ -124,7 +124,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One proposed side effect. `payload_text` are the canonical bytes that are executed."""
+    """One proposed side effect. `payload_text` are the canonical bytes that are executed.
+
+    `wake_at` is the one deadline at which a worker or the sweep must look at the row; None when
+    it has ended. `edited_by` and `raised_by` name the people of the whole chain of edits.
+    """
 
     id: ApprovalId
     run_id: RunId
@@ -151,8 +155,10 @@ class Approval:
     idempotency_key: str
     created_at: datetime
     expires_at: datetime
+    use_within_s: int
     use_by: datetime | None
     decided_at: datetime | None
+    ended_at: datetime | None
     requested_by: str
     supersedes: ApprovalId | None
     superseded_by: ApprovalId | None
@@ -164,6 +170,9 @@ class Approval:
     lease_owner: str | None
     lease_until: datetime | None
     first_sent_at: datetime | None
+    clean_looks: int
+    alerted: bool
+    wake_at: datetime | None
 
     def short_hash(self) -> str:
         """Return the first 16 hex digits, enough for a person to compare."""

@@ -25,6 +25,7 @@ class AuditType(StrEnum):
     APPROVAL_REJECTED = "approval.rejected"
     APPROVAL_EDITED = "approval.edited"
     APPROVAL_EXPIRED = "approval.expired"
+    APPROVAL_WITHDRAWN = "approval.withdrawn"
     APPROVAL_STALE = "approval.stale"
     APPROVAL_CORRUPT = "approval.corrupt"
     DECISION_REFUSED = "decision.refused"

@@ -15,7 +15,7 @@ from agent.domain.errors import InvalidPayload
 from agent.domain.ids import ApprovalId
 
 Json: TypeAlias = "str | int | bool | None | list[Json] | dict[str, Json]"
-Payload: TypeAlias = "dict[str, Json]"
+Payload: TypeAlias = dict[str, Json]
 
 MAX_PAYLOAD_BYTES = 32 * 1024
 _APPROVAL_DOMAIN = b"supportdesk/approval/v1\n"

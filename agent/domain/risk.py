@@ -86,7 +86,7 @@ class RefundProposal:
 
 @dataclass(frozen=True, slots=True)
 class OrderFacts:
-    """An order as shop and provider show it at `read_at`; refunds exclude the desk's reservations."""
+    """An order as shop and provider show it at `read_at`; reservations apart."""
 
     order_id: str
     customer_id: str

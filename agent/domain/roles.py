@@ -85,7 +85,7 @@ class Actor:
 
     def roles(self) -> frozenset[Role]:
         """Return every role granted, implied ones included, however old the proof."""
-        return _closure(grant.role for grant in self.grants)
+        return closure(grant.role for grant in self.grants)
 
     def customer_ids(self) -> frozenset[str]:
         """Return the shop customers that are this same person."""
@@ -125,7 +125,7 @@ def prove_role(actor: Actor, role: Role, now: datetime) -> tuple[RoleProof, str]
     A grant mirrored more than `ROLE_MAX_AGE` ago is no proof: the answer is UNVERIFIED unless
     another grant proves the role.
     """
-    matching = [g for g in actor.grants if role in _closure([g.role])]
+    matching = [g for g in actor.grants if role in closure([g.role])]
     for grant in matching:
         if grant.verified_at is None or now - grant.verified_at <= ROLE_MAX_AGE:
             return RoleProof.HELD, f"{grant.role} by {grant.source}"
@@ -134,7 +134,8 @@ def prove_role(actor: Actor, role: Role, now: datetime) -> tuple[RoleProof, str]
     return RoleProof.ABSENT, "no grant"
 
 
-def _closure(roles: Iterable[Role]) -> frozenset[Role]:
+def closure(roles: Iterable[Role]) -> frozenset[Role]:
+    """Return the roles with all that they imply."""
     held: set[Role] = set()
     for role in roles:
         held |= {role} | _IMPLIED.get(role, frozenset())
@@ -145,3 +146,12 @@ def quorum_reached(tier: Tier, votes: tuple[tuple[ActorId, frozenset[Role]], ...
     """Tell whether the approving actors, with the roles they held, satisfy the tier."""
     people = {actor for actor, _ in votes}
     return len(people) >= tier.approvals_needed and any(tier.role in roles for _, roles in votes)
+
+
+_RANK = {Role.ONCALL: 0, Role.REFUND_APPROVER: 1, Role.REFUND_MANAGER: 2}
+
+
+def higher_tier(one: Tier, other: Tier) -> Tier:
+    """Return a tier that asks for no less than either."""
+    role = max(one.role, other.role, key=_RANK.__getitem__)
+    return Tier(role, max(one.approvals_needed, other.approvals_needed))

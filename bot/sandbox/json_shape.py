@@ -1,5 +1,6 @@
 """Checks of JSON shapes: small functions that say where a value is wrong, and why."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,20 @@ class Problem:
 
 
 Check: TypeAlias = Callable[[object, str], Iterator[Problem]]
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def parse_json(text: str | bytes) -> object:
+    """Parse JSON that can be written out again; ValueError for NaN, lone surrogates, deep nests."""
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    return value
 
 
 def string(low: int, high: int, pattern: str | None = None) -> Check:

@@ -1,9 +1,8 @@
 """Arguments of a Web API call, from a form or from JSON, and the errors Slack answers."""
 
-import json
 from collections.abc import Iterable, Mapping
 
-from bot.sandbox.json_shape import JsonObject, Problem
+from bot.sandbox.json_shape import JsonObject, Problem, parse_json
 
 _YES = ("1", "true")
 _NO = ("", "0", "false")
@@ -78,6 +77,6 @@ class Arguments:
         if not isinstance(value, str):
             return value
         try:
-            return json.loads(value) if value else None
+            return parse_json(value) if value else None
         except ValueError:
             raise ApiError(error, [f"[ERROR] not JSON [json-pointer:/{name}]"]) from None

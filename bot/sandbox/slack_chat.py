@@ -46,8 +46,8 @@ def _target(workspace: Workspace, ref: str) -> Channel:
     named = workspace.channel_by_name(ref)
     if named:
         return _writable(known_channel(workspace, named.id))
-    person = workspace.person(ref)
-    if person and ref == person.slack_user_id:
+    person = workspace.user(ref)
+    if person:
         return workspace.dm(person)
     return _writable(known_channel(workspace, ref))
 
@@ -77,7 +77,7 @@ def post_message(workspace: Workspace, args: Arguments) -> JsonObject:
 def post_ephemeral(workspace: Workspace, args: Arguments) -> JsonObject:
     """Post to one member of a channel."""
     channel = _writable(known_channel(workspace, args.need("channel")))
-    person = workspace.person(args.need("user"))
+    person = workspace.user(args.need("user"))
     if person is None or person.slack_user_id not in channel.members:
         raise ApiError("user_not_in_channel")
     content = read_content(workspace, args)

@@ -62,7 +62,7 @@ class SlackSandboxConfig:
 
     `base_url` is where the stand-in is reached (no trailing slash), `events_url` where the bot
     takes its signed requests. `monotonic` counts seconds, `token` gives a fresh unguessable
-    string of at least 16 letters and digits, `pause` waits a number of seconds.
+    URL-safe string of at least 16 characters, `pause` waits a number of seconds.
     """
 
     bot_token: str = field(repr=False)

@@ -57,15 +57,13 @@ def read_content(workspace: Workspace, args: Arguments, *, total: bool = True) -
     return {"text": text, "blocks": blocks, "metadata": read_metadata(args) or None}
 
 
-def read_changes(
-    workspace: Workspace, args: Arguments, message: JsonObject, *, total: bool = True
-) -> JsonObject:
+def read_changes(workspace: Workspace, args: Arguments, message: JsonObject) -> JsonObject:
     """Return `text`, `blocks` and `metadata` of a message after an update.
 
     Blocks and metadata that are not given stay, empty ones are removed.
     """
     text = args.text("text") or ""
-    blocks = read_blocks(workspace, args, total=total)
+    blocks = read_blocks(workspace, args)
     if not text.strip() and not blocks:
         raise ApiError("no_text")
     if len(text.encode("utf-8", "replace")) > UPDATE_TEXT_BYTES:

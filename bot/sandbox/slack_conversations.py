@@ -64,7 +64,7 @@ def open_dm(workspace: Workspace, args: Arguments) -> JsonObject:
     users = args.text("users")
     if not users:
         raise ApiError("users_list_not_supplied")
-    person = workspace.person(users)
+    person = workspace.user(users)
     if person is None:
         raise ApiError("user_not_found")
     if person.deleted:

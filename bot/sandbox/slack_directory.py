@@ -68,8 +68,8 @@ def users_info(workspace: Workspace, args: Arguments) -> JsonObject:
     user_id = args.need("user")
     if user_id == workspace.config.bot_user_id:
         return {"user": _bot(workspace)}
-    person = workspace.person(user_id)
-    if person is None or person.slack_user_id != user_id:
+    person = workspace.user(user_id)
+    if person is None:
         raise ApiError("user_not_found")
     return {"user": _person(workspace, person)}
 

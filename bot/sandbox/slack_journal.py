@@ -23,7 +23,7 @@ class JournalDamaged(Exception):
 class Journal:
     """Tables of JSON objects that survive the process, and a way to wait for the next change.
 
-    It belongs to one event loop: nothing here locks.
+    It belongs to one event loop, `release` excepted: nothing here locks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,8 @@ class Journal:
         self._replay(path)
         self._file = path.open("ab")
         self._next = asyncio.Event()
-        self._closed = False
+        self._waited_on: asyncio.AbstractEventLoop | None = None
+        self._hurry = False
 
     def _replay(self, path: Path) -> None:
         if not path.exists():
@@ -70,15 +71,26 @@ class Journal:
         changed.set()
 
     async def changed(self, after: int, seconds: float) -> int:
-        """Return the version once it differs from `after`, or after `seconds`, or when closed."""
-        if self.version == after and not self._closed:
+        """Return the version once it differs from `after`, or after `seconds`, or at `release`."""
+        self._waited_on = asyncio.get_running_loop()
+        if self.version == after and not self._hurry:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._next.wait()
         return self.version
 
-    def close(self) -> None:
-        """Release whoever waits, and the file."""
-        self._closed = True
+    def release(self) -> None:
+        """Let nobody wait any more, now or later: the server is about to stop.
+
+        Any thread may call this: a server that stops waits for its connections first.
+        """
+        self._hurry = True
+        if self._waited_on is not None and not self._waited_on.is_closed():
+            self._waited_on.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
         self._next.set()
+
+    def close(self) -> None:
+        """Close the file; nothing can be written afterwards."""
         self._file.close()

@@ -60,6 +60,10 @@ class Workspace:
         posted = self.journal.table("messages").values()
         self._last_ts = max((int(row["ts"].replace(".", "")) for row in posted), default=0)
 
+    def user(self, slack_user_id: str) -> Person | None:
+        """Return the person with this Slack user id."""
+        return self._people.get(slack_user_id)
+
     def person(self, ref: str) -> Person | None:
         """Return the person with this Slack user id or short name."""
         return self._people.get(ref) or self._by_name.get(ref)
@@ -112,8 +116,12 @@ class Workspace:
         kept = copy.deepcopy(blocks)
         for block in kept:
             block.setdefault("block_id", self._short_id())
-            self._finish(block)
+        self._finish(kept)
         return kept
+
+    def stored_text_object(self, text: JsonObject | None) -> JsonObject | None:
+        """Return a text object as Slack keeps it."""
+        return text and {**text, "text": stored_text(text["text"], text["type"])}
 
     def _short_id(self) -> str:
         return self.config.token()[-8:]

@@ -33,6 +33,8 @@ def make_view(workspace: Workspace, given: JsonObject, base: Mapping[str, object
         **base,
         "hash": f"{microseconds(config.now()) // 1_000_000}.{config.token()[-8:]}",
     }
+    for name in ("title", "submit", "close"):
+        view[name] = workspace.stored_text_object(view[name])
     view["blocks"] = workspace.stored_blocks(given["blocks"])
     return view
 
@@ -136,7 +138,7 @@ def update(workspace: Workspace, args: Arguments) -> JsonObject:
 
 def publish(workspace: Workspace, args: Arguments) -> JsonObject:
     """Set the App Home of one person, if `hash` is not given or is still the home's own."""
-    person = workspace.person(args.need("user_id"))
+    person = workspace.user(args.need("user_id"))
     given = _read_view(args, "home")
     if person is None:
         raise ApiError("user_not_found")
@@ -144,9 +146,6 @@ def publish(workspace: Workspace, args: Arguments) -> JsonObject:
     expected = args.text("hash")
     if expected and (old is None or expected != old["hash"]):
         raise ApiError("hash_conflict")
-    if old:
-        view = replaced(workspace, given, old)
-    else:
-        view = open_fresh(workspace, given, [])
+    view = replaced(workspace, given, old) if old else open_fresh(workspace, given, [])
     workspace.journal.write(("homes", person.slack_user_id, view))
     return {"view": view}

@@ -1,7 +1,6 @@
 """The Web API: `POST /api/{method}` with a form or JSON, answered as Slack answers."""
 
 import hmac
-import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from urllib.parse import parse_qsl
@@ -15,7 +14,7 @@ from bot.sandbox import (
     slack_directory,
     slack_views,
 )
-from bot.sandbox.json_shape import JsonObject
+from bot.sandbox.json_shape import JsonObject, parse_json
 from bot.sandbox.slack_arguments import ApiError, Arguments
 from bot.sandbox.slack_faults import Fault
 from bot.sandbox.slack_state import Workspace
@@ -55,7 +54,7 @@ async def _arguments(request: Request) -> dict[str, object]:
     body = await request.body()
     if request.headers.get("content-type", "").startswith("application/json"):
         try:
-            given = json.loads(body)
+            given = parse_json(body or b"{}")
         except ValueError:
             raise ApiError("invalid_json") from None
         if not isinstance(given, dict):
@@ -91,29 +90,36 @@ def _failure(fault: Fault) -> Response:
     return JSONResponse({"ok": False, "error": fault.error})
 
 
+def _carry_out(workspace: Workspace, method: str, args: Arguments) -> JsonObject:
+    try:
+        return {"ok": True, **METHODS[method](workspace, args)}
+    except ApiError as error:
+        return error.answer()
+
+
+async def _call(workspace: Workspace, method: str, request: Request) -> Response:
+    values = await _arguments(request)
+    _authorize(workspace, request, values)
+    if method not in METHODS:
+        return JSONResponse({"ok": False, "error": "unknown_method", "req_method": method})
+    fault = workspace.faults.take(method)
+    if fault and fault.fails:
+        await workspace.config.pause(fault.delay_s)
+        return _failure(fault)
+    answer = _carry_out(workspace, method, Arguments(values))
+    if fault:
+        await workspace.config.pause(fault.delay_s)
+    return JSONResponse(answer)
+
+
 def web_api(workspace: Workspace) -> APIRouter:
     """Make the routes of the Web API; ordered faults are used by calls with a good token only."""
     router = APIRouter()
 
-    async def call(method: str, request: Request) -> Response:
-        values = await _arguments(request)
-        _authorize(workspace, request, values)
-        handler = METHODS.get(method)
-        if handler is None:
-            return JSONResponse({"ok": False, "error": "unknown_method", "req_method": method})
-        fault = workspace.faults.take(method)
-        if fault and fault.fails:
-            await workspace.config.pause(fault.delay_s)
-            return _failure(fault)
-        answer = {"ok": True, **handler(workspace, Arguments(values))}
-        if fault:
-            await workspace.config.pause(fault.delay_s)
-        return JSONResponse(answer)
-
     @router.api_route("/api/{method}", methods=["GET", "POST"])
     async def api(method: str, request: Request) -> Response:
         try:
-            return await call(method, request)
+            return await _call(workspace, method, request)
         except ApiError as error:
             return JSONResponse(error.answer())
 

@@ -24,8 +24,12 @@ from sqlalchemy import URL, make_url
 from tests.support import unavailable
 
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-_FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+# Every commit still reaches the operating system: killing the server loses none.
+_FAST = {"fsync": "off", "full_page_writes": "off"}
 _DEADLINE_S = 60
+
+# Stops the server when its standard input ends: on request, and also when the tests were killed.
+_WATCHDOG = 'read -r _; "$1" stop --silent --wait --mode=immediate --pgdata="$2"; rm -rf "$3"'
 
 
 class _User(NamedTuple):
@@ -35,16 +39,12 @@ class _User(NamedTuple):
     gid: int
 
 
-# Stops the server when its standard input ends: on request, and also when the tests were killed.
-_WATCHDOG = 'read -r _; "$1" stop --silent --wait --mode=immediate --pgdata="$2"; rm -rf "$3"'
-
-
 @contextmanager
 def running_postgres(*, durable: bool = False) -> Iterator[str]:
     """Run a server and yield the SQLAlchemy URL of its database `postgres`.
 
     It listens on a Unix socket only and ends with the block. `durable` keeps every write safe from
-    a power cut, as a measurement needs it; without it tests run several times faster.
+    a power cut, as a measurement needs it; without it nothing waits for the disk.
     """
     user = _server_user()
     # A socket's path may have about 100 characters, and everybody may enter /tmp.

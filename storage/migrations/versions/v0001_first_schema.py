@@ -75,6 +75,7 @@ def upgrade() -> None:
         sa.Column("last_position", sa.Integer(), nullable=False),
         sa.Column("read_seq", sa.Integer(), nullable=False),
         sa.Column("handed_off", sa.Integer(), nullable=False),
+        sa.Column("stop_requested", sa.Integer(), nullable=False),
         sa.Column("fence", sa.Integer(), nullable=False),
         sa.Column("lease_owner", sa.Text(), nullable=True),
         sa.Column("lease_until", sa.BigInteger(), nullable=True),
@@ -441,6 +442,7 @@ def upgrade() -> None:
         op.f("ix_slack_messages_approval_id"), "slack_messages", ["approval_id"], unique=False
     )
     op.execute("INSERT INTO breaker (id, state, generation, stopped) VALUES (1, 'closed', 0, 0)")
+    op.execute("INSERT INTO settings (name, value) VALUES ('audit_chain', '')")
     _guard_audit()
 
 

@@ -1,0 +1,290 @@
+"""What customers say, as tables of patterns, and what the offline model asks and offers."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+
+# As much of a message as is read; the desk takes no longer ones.
+MAX_READ = 4_000
+MAX_QUOTE = 200
+
+
+class Intent(StrEnum):
+    """What a message is about."""
+
+    ABOUT = "about"
+    HUMAN = "human"
+    AGAIN = "again"
+    WITHDRAW = "withdraw"
+    NEWS = "news"
+    REPLACE = "replace"
+    POLICY = "policy"
+    REFUND = "refund"
+    CANCEL = "cancel"
+    COMPLAINT = "complaint"
+    STATUS = "status"
+    THANKS = "thanks"
+    BYE = "bye"
+    HELLO = "hello"
+    FINE = "fine"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Words that show an intent, unless other words are there as well."""
+
+    intent: Intent
+    pattern: re.Pattern[str]
+    unless: re.Pattern[str] | None = None
+
+
+def _any(*alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{one})" for one in alternatives))
+
+
+_NAMED_THING = _any(
+    r"\bord-?[0-9]",
+    r"#\s?w?[0-9]",
+    r"\bw[0-9]{5}",
+    r"\border (?:number |no\.? ?)?[0-9]{3}",
+    r"[$€£¥]\s?[0-9]",
+    r"\bmy (?:\w+ )?(?:order|package|parcel|item|delivery)\b(?! polic)",
+)
+
+# Read from the top; the first that fits tells the intent.
+RULES: tuple[Rule, ...] = (
+    Rule(
+        Intent.ABOUT,
+        _any(
+            r"\bare you (?:an? )?(?:real|human|robot|bot|ai|machine|person|computer)\b",
+            r"\b(?:who|what) are you\b",
+            r"\bwhat (?:can|do) you do\b",
+            r"\bhow (?:can|do) you help\b",
+            r"^(?:please )?help(?: me)?(?: please)?\W*$",
+        ),
+    ),
+    Rule(
+        Intent.HUMAN,
+        _any(
+            r"\b(?:talk|speak|chat|connect|transfer|pass|put|hand|forward)\w*\b(?:\W+\w+){0,6}?\W+"
+            r"(?:person|people|human|someone|somebody|agent|representative|rep|manager|supervisor"
+            r"|colleague|operator|employee|staff|team|support|customer service)\b",
+            r"\b(?:want|need|like|get|give|prefer|find|fetch|call|send)\w*\b(?:\W+\w+){0,3}?\W+"
+            r"(?:an?|the|your) (?:\w+ )?(?:person|human|agent|representative|manager|supervisor"
+            r"|operator|colleague)\b",
+            r"\b(?:real|live|actual) (?:person|human|agent|someone)\b",
+            r"\bhuman (?:being|agent|support|help)\b",
+            r"^(?:an? |the )?(?:human|person|agent|representative|operator|supervisor|manager)"
+            r"(?: please)?\W*$",
+            r"\bescalate\b",
+            r"\bhand (?:me|this|it) (?:over|off)\b",
+        ),
+    ),
+    Rule(
+        Intent.AGAIN,
+        _any(
+            r"\b(?:ask|try|request|send|submit|propose|do)(?: it| that| them| this| once)? again\b",
+            r"\b(?:retry|resubmit|re-submit|once more|another try|second try)\b",
+        ),
+    ),
+    Rule(
+        Intent.WITHDRAW,
+        _any(
+            r"\b(?:withdraw|cancel|stop|drop|revoke|undo|take back|call off)\b"
+            r"(?:\W+(?:my|the|that|this|a|last|latest|pending|open))*\W+(?:refund|request)",
+            r"\b(?:don't|do not|no longer) (?:want|need)(?: an?| the| any| my)* ?(?:refund|money)\b",
+            r"\b(?:never ?mind|forget (?:it|about it|that)|changed my mind about the refund)\b",
+        ),
+        unless=_any(r"\b(?:replacement|exchange|replace)\b"),
+    ),
+    Rule(
+        Intent.NEWS,
+        _any(
+            r"\b(?:any|some) (?:news|updates?|progress|word|response|answer|decision)\b",
+            r"\bupdate (?:on|about|me)\b",
+            r"\bwhat(?:'s| is)? ?(?:about|up with|happening with|happened (?:to|with)|the status of)"
+            r" (?:my|the|that|our) (?:\w+ )?(?:refund|money|request)",
+            r"\bwhat (?:has |had )?(?:happened|became) (?:to|with|of) (?:my|the|that)"
+            r" (?:\w+ )?(?:refund|money|request)",
+            r"\bstatus of (?:my|the|that) (?:\w+ )?(?:refund|money|request)",
+            r"\b(?:refund|request) status\b",
+            r"\bwhere(?:'s| is) (?:my|the) (?:\w+ )?(?:refund|money)\b",
+            r"\bhow is (?:my|the) (?:refund|request)\b",
+            r"\b(?:has|have|was|is|did|were) (?:my|the|you|your team|they|i|it|that|anyone)\b"
+            r"[^.?!]*\b(?:refund|request|money)\w*[^.?!]*"
+            r"\b(?:approved|decided|declined|rejected|done|processed|through|sent|gone|arrived|paid)\b",
+            r"\b(?:has|have|was|were) [^.?!]*\b(?:been )?(?:refunded|reimbursed)\b",
+            r"\bdid (?:you|they|i get)\b[^.?!]*\brefund(?:ed)?\b",
+            r"\bwhen (?:will|do|can|would) (?:i|we)\b[^.?!]*\b(?:refund|money)\b",
+            r"\bwhen (?:will|does|is) (?:my|the) (?:refund|money)\b",
+            r"\bwhy (?:was|is|did|has)\b[^.?!]*\b(?:refund|request|declined|rejected|denied)\b",
+            r"\b(?:still waiting|heard (?:back|anything)|hear back)\b",
+            r"^(?:and|so|well)?\W*(?:approved|decided|news|updates?)\?+$",
+        ),
+    ),
+    Rule(
+        Intent.REPLACE,
+        _any(
+            r"\b(?:replacement|exchange|swap)\b",
+            r"\breplace (?:it|this|that|them|the|my)\b",
+            r"\bsend (?:me )?(?:a new|another|the right|the correct)\b",
+            r"\b(?:new|different|another) (?:one|size|colou?r) instead\b",
+        ),
+        unless=_any(
+            r"\b(?:want|like|get|need|prefer) (?:a|my) (?:\w+ )?refund",
+            r"\bmoney back\b",
+            r"\bpolic(?:y|ies)\b",
+            r"\bdo you\b",
+            r"\b(?:can|may) i exchange an?\b",
+        ),
+    ),
+    Rule(
+        Intent.POLICY,
+        _any(r"\bpolic(?:y|ies)\b", r"\b(?:terms|your rules|return window)\b"),
+        unless=_any(r"\b(?:ignore|disregard|forget|override|bypass|no matter)\b"),
+    ),
+    Rule(
+        Intent.POLICY,
+        _any(
+            r"\bhow (?:long|many days|soon|fast|quickly|much time)\b",
+            r"\bhow (?:do|does|can|would|should) (?:i|we|you|one|the|your|a)?\b ?"
+            r"(?:return|send|refunds?|returns?|cancel|exchange|ship|delivery|shipping|track)",
+            r"\bhow (?:do|does) (?:refunds?|returns?|shipping|delivery|cancell?ation\w*)\b",
+            r"\bwhat (?:are|is)\b[^.?!]*\b(?:rules?|return|warranty|guarantee)\b",
+            r"\bwhat (?:if|happens)\b",
+            r"\bdo (?:you|i)\b[^.?!]*\b(?:accept|offer|ship|deliver|refund|take|allow|charge|pay|"
+            r"have to|need to)\b",
+            r"\b(?:are|is) (?:returns?|refunds?|sale items|shipping|delivery|final.sale)\b",
+            r"\b(?:warranty|guarantee|refundable|returnable)\b",
+            r"\b(?:can|may|could) (?:i|we) (?:return|exchange|cancel|change|send back)\b"
+            r"(?= (?:an? |items?|things?|something|anything|stuff|orders?|sale|final|clearance|opened"
+            r"|used|unwanted|my address|the address|(?:after|within)))",
+            r"\b(?:can|may|could) (?:i|we)\b[^.?!]*\b(?:after|within) [0-9]+ (?:day|week|month)",
+            r"\bchange (?:my|the) (?:\w+ )?address\b",
+        ),
+        unless=_NAMED_THING,
+    ),
+    Rule(
+        Intent.REFUND,
+        _any(
+            r"\b(?:refund|reimburs|compensat|recompens|chargeback|overcharg)",
+            r"\bmoney ?back\b",
+            r"\bmy (?:\w+ )?money\b",
+            r"\b(?:credit|repay) (?:me|us)\b",
+            r"\bpay (?:me|us|it|that|this) ?back\b",
+            r"\b(?:give|get|want|like|have|need|receive|see|take)\b[^.?!]*\bback\b",
+            r"\breturn(?:ing)?\b",
+            r"\b(?:send|take|bring)(?:ing)? [^.?!]{0,60}\bback\b",
+            r"\bcharged\b[^.?!]*\b(?:twice|double|too much|extra)\b",
+            r"\b(?:discount|price reduction|some money)\b",
+        ),
+    ),
+    Rule(Intent.CANCEL, _any(r"\bcancel")),
+    Rule(
+        Intent.COMPLAINT,
+        _any(
+            r"\b(?:broken|broke|damaged?|defect\w*|faulty|scratch\w*|crack\w*|torn|stain\w*|dent\w*"
+            r"|shatter\w*|smash\w*|leak\w*|incomplete|missing|unusable|ruined|dirty|mouldy|moldy)\b",
+            r"\bwrong (?:item|size|colou?r|product|one|thing|model|order|\w+)\b",
+            r"\b(?:doesn't|does not|don't|do not|won't|will not|didn't|did not) "
+            r"(?:work|fit|turn|start|charge|switch|open|close|arrive)",
+            r"\b(?:stopped|not|isn't|never) work(?:ing|s|ed)?\b",
+            r"\b(?:never|hasn't|has not|not|didn't|did not) (?:arrived?|come|came|showed up|turned up)",
+            r"\bnot (?:as described|what i ordered|happy|satisfied)\b",
+            r"\bfell apart\b",
+            r"\btoo (?:small|big|large|late|short|tight|loud)\b",
+            r"\b(?:disappointed|unhappy|terrible|awful|poor quality|bad quality|is late|were late)\b",
+        ),
+    ),
+    Rule(
+        Intent.STATUS,
+        _any(
+            r"\bwhere(?:'s| is| are| r)?\b",
+            r"\b(?:track|shipped|ship|shipping|shipment|dispatched|deliver\w*|arriv\w*|eta)\b",
+            r"\bon (?:its|the) way\b",
+            r"\bstatus\b",
+            r"\bwhen (?:will|is|does|do|can)\b",
+            r"\borders?\b",
+            r"\bwhat did i (?:order|buy)\b",
+            r"\b(?:my|the) (?:parcel|package|purchases?)\b",
+            r"\bhow much (?:did i|have i|is left|was|can)\b",
+        ),
+    ),
+    Rule(Intent.THANKS, _any(r"\b(?:thanks?|thank you|thx|ty|cheers|appreciated?|grateful)\b")),
+    Rule(Intent.BYE, _any(r"\b(?:good ?bye|bye|see (?:you|ya)|good night|have a (?:nice|good))\b")),
+    Rule(
+        Intent.HELLO,
+        _any(r"^\W*(?:hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day))\b"),
+    ),
+    Rule(
+        Intent.FINE,
+        _any(
+            r"^\W*(?:ok(?:ay)?|great|cool|perfect|alright|all right|fine|got it|understood|nice|good"
+            r"|super|wonderful|awesome|sounds good|makes sense)\b[^?]{0,20}$"
+        ),
+    ),
+)
+
+_YES = _any(
+    r"^\W*(?:yes|yeah|yep|yup|ya|y|sure|please|please do|go ahead|do it|do that|do so|of course"
+    r"|absolutely|definitely|correct|exactly|why not|i would|i'd like that|that would be \w+"
+    r"|ok(?:ay)?|alright|all right|fine|sounds good)\b[^?0-9]{0,40}$"
+)
+_FIRM_YES = _any(r"^\W*(?:yes|yeah|yep|yup|sure|please)\b")
+_NO = _any(
+    r"^\W*(?:no|nope|nah|not now|don't|do not|leave it|not really|rather not|that's all"
+    r"|that is all|nothing|never ?mind)\b[^?0-9]{0,40}$"
+)
+_THANKS = _any(r"\bthank|\bthx\b|\bcheers\b")
+
+# The questions that the model asks; an answer to one belongs to the request before it.
+ASK_ORDER = "Which order do you mean?"
+ASK_ITEM = "Which item do you mean?"
+ASK_AMOUNT = "How much would you like back?"
+OFFER_PERSON = "Would you like me to pass you to a person of our team?"
+OFFER_AGAIN = "Shall I ask again?"
+SOMETHING_ELSE = "Is there anything else I can do for you?"
+
+_PERSON_OFFERED = _any(
+    r"\b(?:pass|connect|hand|put|transfer)\b[^.!]{0,40}\b(?:person|people|colleague|human|team)\b",
+    r"\b(?:talk|speak) to a (?:person|human|colleague)\b",
+)
+_TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "`": "'", "−": "-", "–": "-", "—": "-", "⁄": "/"})
+
+
+def plain_text(text: str) -> str:
+    """Return the words to match against: lower case, one kind of quote, dash and blank."""
+    folded = unicodedata.normalize("NFKC", text[:MAX_READ]).translate(_TYPOGRAPHY).lower()
+    return " ".join(folded.split())
+
+
+def intent_of(text: str) -> Intent | None:
+    """Return what plain text is about, None when no rule knows."""
+    for rule in RULES:
+        if rule.pattern.search(text) and not (rule.unless and rule.unless.search(text)):
+            return rule.intent
+    return None
+
+
+def says_yes(text: str) -> bool:
+    """Tell whether plain text agrees; `ok thanks` is a thank-you."""
+    if not _YES.search(text):
+        return False
+    return _FIRM_YES.search(text) is not None or _THANKS.search(text) is None
+
+
+def says_no(text: str) -> bool:
+    """Tell whether plain text turns an offer down."""
+    return _NO.search(text) is not None
+
+
+def offers_person(said: str) -> bool:
+    """Tell whether what the agent said last offers a person of the team."""
+    return _PERSON_OFFERED.search(plain_text(said)) is not None
+
+
+def quote(text: str) -> str:
+    """Return the customer's own words on one line, cut between code points."""
+    words = " ".join(text.encode(errors="replace").decode().split())
+    return words if len(words) <= MAX_QUOTE else words[: MAX_QUOTE - 1] + "…"

@@ -1,0 +1,131 @@
+"""What the world must hear leaves the outbox: claimed, delivered at least once, written down."""
+
+from datetime import datetime, timedelta
+
+from agent.desk import Desk
+from agent.domain.approvals import ApprovalView
+from agent.domain.audit import AuditType
+from agent.domain.deadlines import DELIVERY_LEASE, backoff
+from agent.domain.errors import Corrupt
+from agent.domain.payload import Payload
+from agent.domain.roles import Channel
+from agent.ports import (
+    Delivered,
+    Delivery,
+    DeliveryAnswer,
+    DeliveryKind,
+    MessageRef,
+    Notifier,
+    TryAgain,
+    Undeliverable,
+)
+from agent.steps.outcomes import slack_message
+from storage import approvals, audit, cards, decisions, outbox
+from storage.outbox import OutboxRow
+
+_BASE = timedelta(seconds=1)
+_BATCH = 20
+# A delivery that fails so often is an alert, not a log line (design.md §16).
+_ALERT_AFTER = 5
+# News of these kinds is worth a card's alert; an alert about an alert is not.
+_ALERTABLE = frozenset({DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKind.HAND_OFF})
+
+
+def announce(desk: Desk, notifier: Notifier) -> int:
+    """Deliver what is due for Slack; returns how many messages were tried."""
+    with desk.store.transaction() as tx:
+        claimed = outbox.claim_slack(
+            tx, desk.replica, desk.clock.now(), DELIVERY_LEASE, _BATCH
+        )
+    for row in claimed:
+        _deliver(desk, notifier, row)
+    return len(claimed)
+
+
+def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:
+    try:
+        delivery = _load(desk, row)
+    except Corrupt as corrupt:
+        answer: DeliveryAnswer = Undeliverable(str(corrupt))
+    else:
+        answer = Delivered() if _is_moot(delivery) else notifier.deliver(delivery)
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        match answer:
+            case Delivered(refs=refs, lost_refs=lost):
+                for ref in lost:
+                    cards.forget(tx, ref)
+                if row.approval_id is not None:
+                    for ref in refs:
+                        cards.note(tx, row.approval_id, row.id, ref, now)
+                        posted: Payload = {"channel": ref.channel, "ts": ref.ts}
+                        fact = audit.Fact(
+                            AuditType.CARD_POSTED,
+                            desk.replica,
+                            Channel.SLACK,
+                            posted,
+                            row.approval_id,
+                        )
+                        audit.append(tx, row.run_id, now, fact)
+                outbox.drop(tx, row.id)
+            case TryAgain(problem=problem, after_s=after_s, ambiguous=ambiguous):
+                at = _next_try(desk, row, now, after_s)
+                outbox.retry(
+                    tx, row.id, at, problem, ambiguous=ambiguous or row.ambiguous
+                )
+                if row.attempts + 1 == _ALERT_AFTER:
+                    outbox.add(tx, now, *_alert(desk, row, problem))
+            case Undeliverable(problem=problem):
+                outbox.give_up(tx, row.id, problem)
+                outbox.add(tx, now, *_alert(desk, row, problem))
+                fact = audit.Fact(
+                    AuditType.DELIVERY_FAILED,
+                    desk.replica,
+                    Channel.SLACK,
+                    {"kind": row.kind, "key": row.key, "problem": problem[:500]},
+                    row.approval_id,
+                )
+                audit.append(tx, row.run_id, now, fact)
+
+
+def _load(desk: Desk, row: OutboxRow) -> Delivery:
+    with desk.store.transaction(write=False) as tx:
+        view: ApprovalView | None = None
+        refs: tuple[MessageRef, ...] = ()
+        if row.approval_id is not None:
+            approval = approvals.get(tx, row.approval_id)
+            view = None if approval is None else decisions.view(tx, approval)
+            refs = cards.of(tx, row.approval_id)
+    return Delivery(
+        outbox_id=row.id,
+        kind=DeliveryKind(row.kind),
+        body=row.body,
+        approval=view,
+        refs=refs,
+        created_at=row.created_at,
+        ambiguous=row.ambiguous,
+    )
+
+
+def _is_moot(delivery: Delivery) -> bool:
+    """Tell whether there is nothing to change: the card itself is still to come, or was posted."""
+    match delivery.kind:
+        case DeliveryKind.CARD_UPDATE | DeliveryKind.THREAD:
+            return not delivery.refs
+        case DeliveryKind.CARD:
+            return bool(delivery.refs)
+        case _:
+            return False
+
+
+def _next_try(desk: Desk, row: OutboxRow, now: datetime, after_s: float | None) -> datetime:
+    if after_s is not None:
+        return now + timedelta(seconds=after_s)
+    return now + backoff(row.attempts + 1, base=_BASE, jitter=desk.ids.jitter())
+
+
+def _alert(desk: Desk, row: OutboxRow, problem: str) -> list[outbox.Message]:
+    if row.kind not in _ALERTABLE:
+        return []
+    text = f"A {row.kind} for {row.approval_id or row.key} cannot be delivered: {problem}"
+    return [slack_message(desk, DeliveryKind.ONCALL, f"undelivered:{row.id}", {"text": text})]

@@ -1,0 +1,28 @@
+"""A pending approval whose deadline has passed ends, whoever touches it first."""
+
+from datetime import datetime
+
+from agent.desk import Desk
+from agent.domain.approvals import Approval, Event
+from agent.domain.audit import AuditType
+from agent.domain.roles import Channel
+from agent.steps.outcomes import Telling, show
+from storage import approvals, audit
+from storage.transaction import Tx
+
+
+def expire(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval:
+    """End a locked pending row as `expired`: nobody decided in time, which is not a denial."""
+    expired = approvals.shift(tx, approval, Event.DEADLINE, ended_at=now, wake_at=None)
+    if expired is None:
+        raise AssertionError("the row is locked and pending")
+    show(tx, desk, expired, now, Telling())
+    fact = audit.Fact(
+        AuditType.APPROVAL_EXPIRED,
+        "timer",
+        Channel.TIMER,
+        {"expires_at": approval.expires_at.isoformat()},
+        approval.id,
+    )
+    audit.append(tx, approval.run_id, now, fact)
+    return expired

@@ -1,0 +1,139 @@
+"""The customer's message becomes an event and a queued run, in one transaction."""
+
+import hashlib
+import unicodedata
+from dataclasses import dataclass
+
+from agent.desk import Desk, Lane
+from agent.domain.audit import AuditType
+from agent.domain.conversation import MAX_MESSAGE_CHARACTERS, EventType, Run, RunState
+from agent.domain.errors import InvalidInput
+from agent.domain.ids import ConversationId, CustomerId, RunId
+from agent.tools.registry import TOOLS_VERSION
+from storage import audit, conversations, outbox, runs
+from storage.conversations import Entry, SentMessage
+from storage.transaction import Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A new conversation; the token is the anonymous visitor's only key to it."""
+
+    conversation_id: ConversationId
+    anonymous_token: str | None
+
+
+def open_conversation(desk: Desk, customer_id: CustomerId | None) -> Opened:
+    """Start a conversation of a customer, or of an anonymous visitor when `customer_id` is None."""
+    conversation_id = ConversationId(desk.ids.new("cnv"))
+    token = desk.ids.secret() if customer_id is None else None
+    with desk.store.transaction() as tx:
+        conversations.create(
+            tx,
+            conversation_id,
+            customer_id,
+            None if token is None else token_hash(token),
+            desk.clock.now(),
+        )
+    return Opened(conversation_id, token)
+
+
+def receive(
+    desk: Desk, conversation_id: ConversationId, client_id: str, text: str
+) -> SentMessage:
+    """Store a message and queue its run; the same `client_id` again returns the first answer.
+
+    Raises InvalidInput for empty or too long text and LookupError for an unknown conversation.
+    """
+    _check(text)
+    try:
+        sent = _store(desk, conversation_id, client_id, text)
+    except Conflict:
+        # Two deliveries of one message raced; the other one's row is the answer.
+        with desk.store.transaction(write=False) as tx:
+            found = conversations.sent(tx, conversation_id, client_id)
+        if found is None:
+            raise
+        return found
+    desk.wake(Lane.TURN)
+    return sent
+
+
+def attach(desk: Desk, anonymous_token: str, customer_id: CustomerId) -> bool:
+    """Give an anonymous conversation to a signed-in customer; False if it is not to be had."""
+    with desk.store.transaction() as tx:
+        return conversations.attach(tx, token_hash(anonymous_token), customer_id)
+
+
+def stop(desk: Desk, conversation_id: ConversationId) -> None:
+    """End the generation under way; requests that wait for people are untouched."""
+    with desk.store.transaction() as tx:
+        conversations.request_stop(tx, conversation_id)
+
+
+def token_hash(token: str) -> str:
+    """Return what is stored of a bearer token: its sha256 in hex."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _store(
+    desk: Desk, conversation_id: ConversationId, client_id: str, text: str
+) -> SentMessage:
+    with desk.store.transaction() as tx:
+        earlier = conversations.sent(tx, conversation_id, client_id)
+        if earlier is not None:
+            return earlier
+        now = desk.clock.now()
+        run_id, message_id = RunId(desk.ids.new("run")), desk.ids.new("msg")
+        entry = Entry(
+            id=message_id,
+            type=EventType.MESSAGE,
+            data={"message_id": message_id, "role": "customer", "text": text},
+            run_id=run_id,
+            client_id=client_id,
+        )
+        seq = conversations.append(tx, conversation_id, now, entry)
+        runs.add(
+            tx,
+            Run(
+                id=run_id,
+                conversation_id=conversation_id,
+                message_id=message_id,
+                state=RunState.QUEUED,
+                step=0,
+                created_at=now,
+                updated_at=now,
+                error=None,
+                tools_version=TOOLS_VERSION,
+            ),
+        )
+        outbox.add(
+            tx,
+            now,
+            outbox.Message(
+                id=desk.ids.new("out"),
+                lane="turn",
+                kind="message",
+                key=f"message:{message_id}",
+                body={},
+                conversation_id=conversation_id,
+                run_id=run_id,
+            ),
+        )
+        received = audit.Fact(
+            AuditType.MESSAGE_RECEIVED,
+            "customer",
+            "chat",
+            {"message_id": message_id, "seq": seq, "characters": len(text)},
+        )
+        audit.append(tx, run_id, now, received)
+        return SentMessage(message_id, run_id, seq, text)
+
+
+def _check(text: str) -> None:
+    if not text.strip():
+        raise InvalidInput("text", "is empty")
+    if len(text) > MAX_MESSAGE_CHARACTERS:
+        raise InvalidInput("text", f"is longer than {MAX_MESSAGE_CHARACTERS} characters")
+    if any(character == "\0" or unicodedata.category(character) == "Cs" for character in text):
+        raise InvalidInput("text", "holds characters that are no text (NUL or half a surrogate pair)")

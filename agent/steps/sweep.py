@@ -1,0 +1,186 @@
+"""What time and crashes left behind is tidied: deadlines, lost leases, unknown outcomes."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.desk import Desk, Lane
+from agent.domain.approvals import Approval, Event, Status
+from agent.domain.audit import AuditType
+from agent.domain.deadlines import (
+    EXECUTION_LEASE,
+    REPLICA_SILENT,
+    UNKNOWN_ALERT_AFTER,
+    backoff,
+    is_past,
+    may_resend,
+)
+from agent.domain.errors import Corrupt
+from agent.domain.ids import ApprovalId
+from agent.domain.payload import Payload
+from agent.domain.roles import Channel
+from agent.ports import DeliveryKind, NoClearAnswer
+from agent.steps import breaker as breaker_step
+from agent.steps.execute import carry_out, report_corrupt, request_of, settle
+from agent.steps.expire import expire
+from agent.steps.outcomes import Telling, show, slack_message
+from storage import approvals, attempts, audit, breaker, heartbeats, outbox, runs
+
+log = logging.getLogger(__name__)
+
+_BATCH = 500
+_LOOK_BASE = timedelta(seconds=5)
+_KEEP_ADMISSIONS = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How much was tidied."""
+
+    expired: int
+    lost: int
+    looked_up: int
+
+
+def sweep(desk: Desk) -> Swept:
+    """Do all that is due; each row in its own transaction, so one bad row holds up no other."""
+    release_dead(desk)
+    return Swept(
+        expired=_each(desk, Status.PENDING, _expire_one),
+        lost=_each(desk, Status.EXECUTING, _lose_one),
+        looked_up=_each(desk, Status.UNKNOWN, _look_up),
+    )
+
+
+def release_dead(desk: Desk) -> None:
+    """Take the leases of replicas that gave no sign of life; an old admission is forgotten."""
+    now = desk.clock.now()
+    with desk.store.transaction() as tx:
+        for owner in heartbeats.dead_owners(tx, now - REPLICA_SILENT):
+            if owner != desk.replica:
+                runs.release_owner(tx, owner)
+                approvals.release_leases(tx, owner, now)
+        breaker.forget_admissions(tx, now - _KEEP_ADMISSIONS)
+    desk.wake(Lane.TURN)
+
+
+def _each(desk: Desk, status: Status, work: Callable[[Desk, ApprovalId], bool]) -> int:
+    with desk.store.transaction(write=False) as tx:
+        waiting = approvals.due(tx, status, desk.clock.now(), _BATCH)
+    done = 0
+    for approval_id in waiting:
+        try:
+            done += work(desk, approval_id)
+        except Corrupt as corrupt:
+            report_corrupt(desk, approval_id, str(corrupt))
+    if done:
+        for lane in (Lane.SLACK, Lane.TURN):
+            desk.wake(lane)
+    return done
+
+
+def _expire_one(desk: Desk, approval_id: ApprovalId) -> bool:
+    with desk.store.transaction() as tx:
+        approval = approvals.get(tx, approval_id, lock=True)
+        now = desk.clock.now()
+        if approval is None or approval.status is not Status.PENDING:
+            return False
+        if not is_past(approval.expires_at, now):
+            return False
+        expire(tx, desk, approval, now)
+        return True
+
+
+def _lose_one(desk: Desk, approval_id: ApprovalId) -> bool:
+    """An execution whose lease ran out: nobody knows, so the provider is asked next."""
+    with desk.store.transaction() as tx:
+        breaker_step.lock(tx, desk)
+        approval = approvals.get(tx, approval_id, lock=True)
+        now = desk.clock.now()
+        if approval is None or approval.status is not Status.EXECUTING:
+            return False
+        if approval.lease_until is not None and not is_past(approval.lease_until, now):
+            return False
+        lost = approvals.shift(
+            tx, approval, Event.SILENCE, lease_owner=None, lease_until=None, wake_at=now
+        )
+        if lost is None:
+            return False
+        attempts.end(tx, approval, now, "lost", {"problem": "lease lost"})
+        if lost.automatic:
+            breaker_step.note_outcome(tx, desk, lost.id, executed=False)
+        show(tx, desk, lost, now, Telling(run=False))
+        data: Payload = {"problem": "lease lost", "lease_owner": approval.lease_owner}
+        fact = audit.Fact(
+            AuditType.EXECUTION_UNKNOWN, desk.replica, Channel.TIMER, data, lost.id
+        )
+        audit.append(tx, lost.run_id, now, fact)
+        return True
+
+
+def _look_up(desk: Desk, approval_id: ApprovalId) -> bool:
+    """Ask the provider about an unknown row; re-send the same bytes only when provably absent."""
+    with desk.store.transaction(write=False) as tx:
+        approval = approvals.get(tx, approval_id)
+    if approval is None or approval.status is not Status.UNKNOWN:
+        return False
+    found = desk.payments.find(request_of(approval))
+    if found is not None and not isinstance(found, NoClearAnswer):
+        settle(desk, approval, found, in_turn=False)
+        return True
+    resent = _look_again_later(desk, approval, absent=found is None)
+    if resent is not None:
+        carry_out(desk, resent, in_turn=False)
+    return True
+
+
+def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approval | None:
+    """Re-claim a provably absent refund inside the safe window; else note when to look again."""
+    with desk.store.transaction() as tx:
+        stopped = breaker_step.lock(tx, desk).stopped
+        current = approvals.get(tx, approval.id, lock=True)
+        now = desk.clock.now()
+        if current is None or current.status is not Status.UNKNOWN:
+            return None
+        if absent and not stopped and may_resend(current.first_sent_at, now):
+            resent = approvals.shift(
+                tx,
+                current,
+                Event.RESEND,
+                attempts=current.attempts + 1,
+                lease_owner=desk.replica,
+                lease_until=now + EXECUTION_LEASE,
+                wake_at=now + EXECUTION_LEASE,
+            )
+            if resent is None:
+                return None
+            attempts.begin(tx, resent, now)
+            data: Payload = {"attempt": resent.attempts, "key": resent.idempotency_key}
+            fact = audit.Fact(
+                AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, resent.id
+            )
+            audit.append(tx, resent.run_id, now, fact)
+            return resent
+        looks = current.clean_looks + (1 if absent else 0)
+        wait = backoff(looks + current.attempts, base=_LOOK_BASE, jitter=desk.ids.jitter())
+        first = current.first_sent_at
+        alarm = not current.alerted and first is not None and now - first >= UNKNOWN_ALERT_AFTER
+        if alarm:
+            text = (
+                f"Refund {current.id} on order {current.order_id} is still unknown after "
+                "5 minutes; the provider gives no clear answer."
+            )
+            message = slack_message(
+                desk, DeliveryKind.ONCALL, f"unknown:{current.id}", {"text": text}, current
+            )
+            outbox.add(tx, now, message)
+        approvals.shift(
+            tx,
+            current,
+            None,
+            clean_looks=looks,
+            alerted=current.alerted or alarm,
+            wake_at=now + wait,
+        )
+        return None

@@ -1,0 +1,107 @@
+"""The customer reads how it went: the model's words where it has some, else true words of ours."""
+
+from datetime import datetime
+
+from agent.desk import Desk
+from agent.domain.audit import AuditType
+from agent.domain.conversation import ChatMessage, EventType, RunState
+from agent.domain.deadlines import TURN_LEASE
+from agent.domain.payload import Payload
+from agent.domain.roles import Channel
+from agent.domain.wording import MODEL_DOWN, STOPPED
+from agent.ports import ChatAnswer
+from storage import approvals, audit, conversations, outbox, runs
+from storage.conversations import Entry
+from storage.runs import Turn
+from storage.transaction import Tx
+
+
+def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
+    """Store the model's words as the customer's message and end the turn."""
+    text = answer.text.strip() or _fallback(turn)
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        runs.hold(tx, turn, now + TURN_LEASE)
+        runs.append(tx, turn, now, ChatMessage("assistant", text))
+        fact = audit.Fact(
+            AuditType.MODEL_ANSWERED,
+            answer.model,
+            Channel.CHAT,
+            {"calls": [], "tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out},
+        )
+        audit.append(tx, turn.run_id, now, fact)
+        _say(tx, desk, turn, now, text, "complete")
+        _end(tx, desk, turn, now, _resting_state(tx, turn))
+
+
+def tell_failed(desk: Desk, turn: Turn, problem: str) -> None:
+    """Tell the truth without the model: the stored outcome, or that no answer can be given."""
+    text = _fallback(turn)
+    outcome = turn.row.kind == "outcome"
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        runs.hold(tx, turn, now + TURN_LEASE)
+        runs.append(tx, turn, now, ChatMessage("assistant", text))
+        _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
+        state = _resting_state(tx, turn) if outcome else RunState.FAILED
+        _end(tx, desk, turn, now, state, error=problem)
+
+
+def tell_stopped(desk: Desk, turn: Turn) -> None:
+    """End a turn whose generation the customer stopped; waiting requests go on waiting."""
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        runs.hold(tx, turn, now + TURN_LEASE)
+        runs.append(tx, turn, now, ChatMessage("assistant", STOPPED))
+        status: Payload = {"status": "stopped"}
+        entry = Entry(desk.ids.new("msg"), EventType.STATUS, status, run_id=turn.run_id)
+        conversations.append(tx, turn.conversation_id, now, entry)
+        _end(tx, desk, turn, now, _resting_state(tx, turn))
+
+
+def _fallback(turn: Turn) -> str:
+    return str(turn.row.body["text"]) if turn.row.kind == "outcome" else MODEL_DOWN
+
+
+def _say(tx: Tx, desk: Desk, turn: Turn, now: datetime, text: str, finish: str) -> None:
+    """Add the agent's message; an outcome that was told already is not told again."""
+    outcome_key = turn.row.key if turn.row.kind == "outcome" else None
+    if outcome_key is not None and conversations.is_told(tx, outcome_key):
+        return
+    message_id = desk.ids.new("msg")
+    data: Payload = {"message_id": message_id, "role": "agent", "text": text, "finish": finish}
+    conversations.append(
+        tx,
+        turn.conversation_id,
+        now,
+        Entry(
+            message_id,
+            EventType.MESSAGE,
+            data,
+            run_id=turn.run_id,
+            outcome_key=outcome_key,
+        ),
+    )
+    told: Payload = {"message_id": message_id, "outcome": outcome_key}
+    fact = audit.Fact(
+        AuditType.CUSTOMER_TOLD, desk.replica, Channel.CHAT, told, turn.row.approval_id
+    )
+    audit.append(tx, turn.run_id, now, fact)
+
+
+def _resting_state(tx: Tx, turn: Turn) -> RunState:
+    run = runs.get(tx, turn.run_id)
+    if run is not None and run.state is RunState.ESCALATED:
+        return RunState.ESCALATED
+    return RunState.PARKED if approvals.open_of_run(tx, turn.run_id) else RunState.DONE
+
+
+def _end(
+    tx: Tx, desk: Desk, turn: Turn, now: datetime, state: RunState, error: str | None = None
+) -> None:
+    runs.set_state(tx, turn.run_id, state, now, steps=1, error=error)
+    outbox.drop(tx, turn.row.id)
+    runs.release(tx, turn)
+    ended: Payload = {"state": state.value, "error": error}
+    fact = audit.Fact(AuditType.RUN_ENDED, desk.replica, Channel.CHAT, ended)
+    audit.append(tx, turn.run_id, now, fact)

@@ -1,0 +1,199 @@
+"""What a person enters: actions on elements, and the values of a message's or view's inputs."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import TypeAlias
+
+from bot.sandbox.block_elements import options_of
+from bot.sandbox.block_limits import elements_of
+from bot.sandbox.json_shape import JsonObject
+
+Entered: TypeAlias = str | int | float | list[str] | None
+Values: TypeAlias = Mapping[str, Entered | Mapping[str, Entered]]
+
+_TEXT_MAX = 3_000
+_TYPED = ("plain_text_input", "number_input")
+_STATEFUL = (*_TYPED, "static_select", "radio_buttons", "checkboxes", "datepicker")
+_REQUIRED = "Please complete this required field."
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+
+
+class InputRefused(Exception):
+    """Slack's client does not let this entry pass; `errors` names the blocks and the reasons."""
+
+    def __init__(self, errors: dict[str, str]) -> None:
+        super().__init__("; ".join(f"{block}: {reason}" for block, reason in errors.items()))
+        self.errors = errors
+
+
+def find_element(
+    blocks: list[JsonObject], action_id: str, block_id: str | None, value: Entered
+) -> tuple[str, JsonObject] | None:
+    """Find the element with this action_id, with its block_id.
+
+    Where several blocks have it, one in `block_id` or one whose value is `value` comes first.
+    """
+    found = [
+        (block["block_id"], element)
+        for block in blocks
+        for _, element in elements_of(block)
+        if element.get("action_id") == action_id and block_id in (None, block["block_id"])
+    ]
+    return next((hit for hit in found if hit[1].get("value") == value), found[0] if found else None)
+
+
+def _option(element: JsonObject, value: str) -> JsonObject:
+    for option in options_of(element):
+        if option["value"] == value:
+            return option
+    return {"text": {"type": "plain_text", "text": value}, "value": value}
+
+
+def _texts(value: Entered) -> list[str]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [str(value)]
+
+
+def entered(element: JsonObject, value: Entered) -> JsonObject:
+    """Return the state of an element after a person entered `value`.
+
+    Options are named by their value; one that is not offered is made up, as a forger would.
+    """
+    texts = _texts(value)
+    match element["type"]:
+        case "plain_text_input" | "number_input":
+            return {"value": texts[0] if texts and texts[0] else None}
+        case "checkboxes":
+            return {"selected_options": [_option(element, text) for text in texts]}
+        case "datepicker":
+            return {"selected_date": texts[0] if texts and texts[0] else None}
+        case _:
+            return {"selected_option": _option(element, texts[0]) if texts else None}
+
+
+def initial(element: JsonObject) -> JsonObject:
+    """Return the state of an element that nobody has touched."""
+    match element["type"]:
+        case "plain_text_input" | "number_input":
+            return {"value": element.get("initial_value") or None}
+        case "checkboxes":
+            return {"selected_options": element.get("initial_options", [])}
+        case "datepicker":
+            return {"selected_date": element.get("initial_date")}
+        case _:
+            return {"selected_option": element.get("initial_option")}
+
+
+def action_on(element: JsonObject, block_id: str, value: Entered, ts: str) -> JsonObject:
+    """Return the entry of `actions` for a person acting on an element with `value`."""
+    action: JsonObject = {
+        "type": element["type"],
+        "action_id": element["action_id"],
+        "block_id": block_id,
+        "action_ts": ts,
+    }
+    if element["type"] != "button":
+        return action | (initial(element) if value is None else entered(element, value))
+    shown = {name: element[name] for name in ("text", "value", "style") if name in element}
+    return action | shown | ({} if value is None else {"value": value})
+
+
+def _stateful(blocks: list[JsonObject]) -> Iterator[tuple[JsonObject, JsonObject]]:
+    for block in blocks:
+        for _, element in elements_of(block):
+            if element["type"] in _STATEFUL:
+                yield block, element
+
+
+def _given(block: JsonObject, element: JsonObject, values: Values) -> tuple[bool, Entered]:
+    """Look an element's entry up by block_id, or by action_id where no block has that name."""
+    for name in (block["block_id"], element["action_id"]):
+        if name in values:
+            entry = values[name]
+            if not isinstance(entry, Mapping):
+                return True, entry
+            if element["action_id"] in entry:
+                return True, entry[element["action_id"]]
+    return False, None
+
+
+def _refuse_unknown(blocks: list[JsonObject], values: Values) -> None:
+    pairs = list(_stateful(blocks))
+    known = {block["block_id"] for block, _ in pairs} | {e["action_id"] for _, e in pairs}
+    unknown = {name: "There is no such input." for name in values if name not in known}
+    if unknown:
+        raise InputRefused(unknown)
+
+
+def state_values(blocks: list[JsonObject], values: Values) -> JsonObject:
+    """Return `state.values`: per block and action the entry, or the initial value.
+
+    Raises InputRefused for values that belong to no input.
+    """
+    _refuse_unknown(blocks, values)
+    state: JsonObject = {}
+    for block, element in _stateful(blocks):
+        touched, value = _given(block, element, values)
+        current = entered(element, value) if touched else initial(element)
+        inputs = state.setdefault(block["block_id"], {})
+        inputs[element["action_id"]] = {"type": element["type"], **current}
+    return state
+
+
+def _text_problem(element: JsonObject, text: str) -> str | None:
+    low, high = element.get("min_length", 0), element.get("max_length", _TEXT_MAX)
+    if len(text) < low:
+        return f"Please enter at least {low} characters."
+    return f"Please enter at most {high} characters." if len(text) > high else None
+
+
+def _number_problem(element: JsonObject, text: str) -> str | None:
+    if not _DECIMAL.fullmatch(text):
+        return "Please enter a number."
+    if "." in text and not element["is_decimal_allowed"]:
+        return "Please enter a whole number."
+    try:
+        low, high = Decimal(element.get("min_value", text)), Decimal(element.get("max_value", text))
+    except InvalidOperation:
+        return "Please enter a number."
+    return None if low <= Decimal(text) <= high else f"Please enter {low} to {high}."
+
+
+def _date_problem(text: str) -> str | None:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return "Please enter a date."
+    return None
+
+
+def _entry_problem(element: JsonObject, state: JsonObject) -> str | None:
+    chosen = state.get("selected_options") or [state.get("selected_option")]
+    offered = options_of(element)
+    match element["type"]:
+        case "plain_text_input":
+            return _text_problem(element, state["value"])
+        case "number_input":
+            return _number_problem(element, state["value"])
+        case "datepicker":
+            return _date_problem(state["selected_date"])
+        case _:
+            known = all(option in offered for option in chosen)
+            return None if known else "That option is not offered."
+
+
+def refuse_bad_entries(blocks: list[JsonObject], state: JsonObject) -> None:
+    """Raise InputRefused where Slack's client would not submit: missing, too long, no number."""
+    errors: dict[str, str] = {}
+    for block, element in _stateful(blocks):
+        current = state[block["block_id"]][element["action_id"]]
+        empty = not any(value for name, value in current.items() if name != "type")
+        if empty and block["type"] == "input" and not block.get("optional", False):
+            errors[block["block_id"]] = _REQUIRED
+        elif not empty and (reason := _entry_problem(element, current)):
+            errors[block["block_id"]] = reason
+    if errors:
+        raise InputRefused(errors)

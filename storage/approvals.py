@@ -1,0 +1,472 @@
+"""Approvals: stored once, moved only along the table, each move guarded by the status it leaves."""
+
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypedDict
+
+from sqlalchemy import bindparam, func, insert, select, text, update
+from typing_extensions import Unpack
+
+from agent.domain.approvals import Approval, Event, Snapshot, Status, move
+from agent.domain.errors import Corrupt, InvalidInput
+from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId, RunId
+from agent.domain.money import Money
+from agent.domain.payload import Json, Payload, canonical, parse_strict
+from agent.domain.risk import Finding, Reason
+from agent.domain.roles import Role, Tier
+from storage.tables import approvals
+from storage.times import from_micros, micros_or_none, time_or_none, to_micros
+from storage.transaction import Row, Tx
+
+_MUTABLE = (
+    "status",
+    "use_by",
+    "decided_at",
+    "ended_at",
+    "superseded_by",
+    "attempts",
+    "result",
+    "lease_owner",
+    "lease_until",
+    "first_sent_at",
+    "clean_looks",
+    "alerted",
+    "wake_at",
+)
+_INSERT = insert(approvals)
+_GET = select(approvals).where(approvals.c.id == bindparam("approval"))
+_LOCK = _GET.with_for_update(key_share=True)
+_MOVE = (
+    update(approvals)
+    .where(
+        approvals.c.id == bindparam("approval"),
+        approvals.c.status == bindparam("from_status"),
+        approvals.c.attempts == bindparam("from_attempts"),
+    )
+    .values({name: bindparam(f"new_{name}") for name in _MUTABLE})
+)
+_BY_CALL = select(approvals).where(
+    approvals.c.run_id == bindparam("run"),
+    approvals.c.call_id == bindparam("call"),
+    approvals.c.supersedes.is_(None),
+)
+_PENDING_TWIN = select(approvals).where(
+    approvals.c.proposal_key == bindparam("key"), text("status = 'pending'")
+)
+_REJECTED_TWIN = (
+    select(approvals.c.id)
+    .where(
+        approvals.c.conversation_id == bindparam("conversation"),
+        approvals.c.proposal_key == bindparam("key"),
+        text("status = 'rejected'"),
+    )
+    .limit(1)
+)
+_RESERVED = select(approvals.c.idempotency_key, approvals.c.amount_minor).where(
+    approvals.c.order_id == bindparam("order"),
+    approvals.c.id != bindparam("besides"),
+    text("status IN ('executing','unknown','executed')"),
+)
+_AUTOMATIC_ON_ORDER = select(func.coalesce(func.sum(approvals.c.amount_minor), 0).label("n")).where(
+    approvals.c.order_id == bindparam("order"),
+    approvals.c.automatic == 1,
+    text("status IN ('executing','unknown','executed')"),
+)
+_AUTOMATIC_BY_CUSTOMER = select(
+    func.coalesce(func.sum(approvals.c.amount_minor), 0).label("n")
+).where(
+    approvals.c.customer_id == bindparam("customer"),
+    approvals.c.currency == bindparam("money"),
+    approvals.c.created_at > bindparam("since"),
+    approvals.c.automatic == 1,
+    text("status IN ('executing','unknown','executed')"),
+)
+_EARLIER_NO = (
+    select(approvals.c.status)
+    .where(
+        approvals.c.order_id == bindparam("order"),
+        approvals.c.ended_at > bindparam("since"),
+        text("status IN ('rejected','expired')"),
+    )
+    .order_by(approvals.c.ended_at.desc())
+    .limit(1)
+)
+_OPEN_OF_CUSTOMER = select(func.count().label("n")).where(
+    approvals.c.customer_id == bindparam("customer"), text("status = 'pending'")
+)
+_OPEN_OF_RUN = (
+    select(approvals)
+    .where(
+        approvals.c.run_id == bindparam("run"),
+        text("status IN ('pending','approved','executing','unknown')"),
+    )
+    .order_by(approvals.c.id)
+)
+_OF_RUN = select(approvals).where(approvals.c.run_id == bindparam("run")).order_by(approvals.c.id)
+_OPEN_OF_CONVERSATION = (
+    select(approvals)
+    .where(
+        approvals.c.conversation_id == bindparam("conversation"),
+        text("status IN ('pending','approved','executing','unknown')"),
+    )
+    .order_by(approvals.c.id)
+)
+_LATEST_OF_CUSTOMER = (
+    select(approvals)
+    .where(approvals.c.customer_id == bindparam("customer"))
+    .order_by(approvals.c.created_at.desc(), approvals.c.id.desc())
+    .limit(bindparam("most"))
+)
+_PAGE = (
+    select(approvals)
+    .where(approvals.c.status == bindparam("wanted"), approvals.c.id > bindparam("after"))
+    .order_by(approvals.c.id)
+    .limit(bindparam("most"))
+)
+# One statement a live status, so that the partial index serves it on both databases.
+_DUE = {
+    status: select(approvals.c.id)
+    .where(
+        text(f"status = '{status.value}'"),
+        approvals.c.wake_at.is_not(None),
+        approvals.c.wake_at <= bindparam("now"),
+    )
+    .order_by(approvals.c.wake_at)
+    .limit(bindparam("most"))
+    for status in (Status.PENDING, Status.APPROVED, Status.EXECUTING, Status.UNKNOWN)
+}
+_NEXT_WAKE = select(func.min(approvals.c.wake_at).label("at")).where(
+    approvals.c.status == bindparam("wanted"), approvals.c.wake_at.is_not(None)
+)
+_COUNT = select(func.count().label("n"), func.min(approvals.c.created_at).label("oldest")).where(
+    approvals.c.status == bindparam("wanted")
+)
+_RELEASE_LOST = (
+    update(approvals)
+    .where(text("status = 'executing'"), approvals.c.lease_owner == bindparam("owner"))
+    .values(wake_at=bindparam("now"), lease_until=bindparam("now"))
+)
+_SET_ASIDE = (
+    update(approvals).where(approvals.c.id == bindparam("approval")).values(wake_at=None)
+)
+_STORED = select(
+    approvals.c.id,
+    approvals.c.tool,
+    approvals.c.payload,
+    approvals.c.payload_hash,
+    approvals.c.policy_version,
+).order_by(approvals.c.id)
+
+
+class Changes(TypedDict, total=False):
+    """What may change when an approval moves."""
+
+    use_by: datetime | None
+    decided_at: datetime | None
+    ended_at: datetime | None
+    superseded_by: ApprovalId | None
+    attempts: int
+    result: Payload | None
+    lease_owner: str | None
+    lease_until: datetime | None
+    first_sent_at: datetime | None
+    clean_looks: int
+    alerted: bool
+    wake_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPayload:
+    """The bound part of a row as it lies in the database, for `audit verify`."""
+
+    id: ApprovalId
+    tool: str
+    payload_text: str
+    payload_hash: str
+    policy_version: str
+
+
+def add(tx: Tx, approval: Approval) -> None:
+    """Store a new approval; raises Conflict for a second row of one call or a pending twin."""
+    tx.put(_INSERT, _to_row(approval))
+
+
+def get(tx: Tx, approval_id: ApprovalId, *, lock: bool = False) -> Approval | None:
+    """Return the approval, None if there is none; raises Corrupt if the row does not validate."""
+    row = tx.one(_LOCK if lock else _GET, approval=approval_id)
+    return None if row is None else _from_row(row)
+
+
+def shift(
+    tx: Tx, approval: Approval, event: Event | None, **changes: Unpack[Changes]
+) -> Approval | None:
+    """Move along the table (or stay, with `event` None) and return the row as it is now.
+
+    Returns None when the row is no longer as `approval` says: somebody else was first.
+    """
+    target = approval.status if event is None else move(approval.status, event)
+    moved = replace(approval, status=target, **changes)
+    values = _to_row(moved)
+    won = tx.change(
+        _MOVE,
+        approval=approval.id,
+        from_status=approval.status.value,
+        from_attempts=approval.attempts,
+        **{f"new_{name}": values[name] for name in _MUTABLE},
+    )
+    return moved if won == 1 else None
+
+
+def by_call(tx: Tx, run_id: RunId, call_id: str) -> Approval | None:
+    """Return the approval that a tool call led to."""
+    row = tx.one(_BY_CALL, run=run_id, call=call_id)
+    return None if row is None else _from_row(row)
+
+
+def pending_twin(tx: Tx, key: str) -> Approval | None:
+    """Return the pending approval of an identical proposal."""
+    row = tx.one(_PENDING_TWIN, key=key)
+    return None if row is None else _from_row(row)
+
+
+def is_rejected_twin(tx: Tx, conversation_id: ConversationId, key: str) -> bool:
+    """Tell whether people rejected an identical proposal in this conversation."""
+    return tx.one(_REJECTED_TWIN, conversation=conversation_id, key=key) is not None
+
+
+def reservations(tx: Tx, order_id: str, besides: ApprovalId | None) -> dict[str, int]:
+    """Return minor units by idempotency key of all that holds the order's money."""
+    rows = tx.all(_RESERVED, order=order_id, besides=besides or "")
+    return {row["idempotency_key"]: row["amount_minor"] for row in rows}
+
+
+def automatic_on_order(tx: Tx, order_id: str) -> int:
+    """Return the minor units that automatic refunds took from the order."""
+    return _number(tx.one(_AUTOMATIC_ON_ORDER, order=order_id))
+
+
+def automatic_by_customer(
+    tx: Tx, customer_id: CustomerId, currency: str, since: datetime
+) -> int:
+    """Return the minor units of automatic refunds to the customer after `since`."""
+    row = tx.one(
+        _AUTOMATIC_BY_CUSTOMER, customer=customer_id, money=currency, since=to_micros(since)
+    )
+    return _number(row)
+
+
+def earlier_no(tx: Tx, order_id: str, since: datetime) -> Status | None:
+    """Return how the order's newest unsuccessful approval after `since` ended, if there is one."""
+    row = tx.one(_EARLIER_NO, order=order_id, since=to_micros(since))
+    return None if row is None else Status(row["status"])
+
+
+def count_pending_of_customer(tx: Tx, customer_id: CustomerId) -> int:
+    """Return how many of the customer's requests wait for people."""
+    return _number(tx.one(_OPEN_OF_CUSTOMER, customer=customer_id))
+
+
+def open_of_run(tx: Tx, run_id: RunId) -> tuple[Approval, ...]:
+    """Return the run's approvals that have not ended."""
+    return tuple(_from_row(row) for row in tx.all(_OPEN_OF_RUN, run=run_id))
+
+
+def of_run(tx: Tx, run_id: RunId) -> tuple[Approval, ...]:
+    """Return all approvals of the run."""
+    return tuple(_from_row(row) for row in tx.all(_OF_RUN, run=run_id))
+
+
+def open_of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
+    """Return the conversation's approvals that have not ended."""
+    return tuple(_from_row(r) for r in tx.all(_OPEN_OF_CONVERSATION, conversation=conversation_id))
+
+
+def latest_of_customer(tx: Tx, customer_id: CustomerId, limit: int) -> tuple[Approval, ...]:
+    """Return the customer's newest approvals."""
+    rows = tx.all(_LATEST_OF_CUSTOMER, customer=customer_id, most=limit)
+    return tuple(_from_row(row) for row in rows)
+
+
+def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]:
+    """Return approvals of a status with id > `after`, oldest first."""
+    rows = tx.all(_PAGE, wanted=status.value, after=after, most=limit)
+    return tuple(_from_row(row) for row in rows)
+
+
+def due(tx: Tx, status: Status, now: datetime, limit: int) -> tuple[ApprovalId, ...]:
+    """Return ids of a live status whose `wake_at` has come."""
+    rows = tx.all(_DUE[status], now=to_micros(now), most=limit)
+    return tuple(ApprovalId(row["id"]) for row in rows)
+
+
+def count(tx: Tx, status: Status) -> tuple[int, datetime | None]:
+    """Return how many approvals have the status, and when the oldest was made."""
+    row = tx.one(_COUNT, wanted=status.value)
+    return (0, None) if row is None else (row["n"], time_or_none(row["oldest"]))
+
+
+def release_leases(tx: Tx, owner: str, now: datetime) -> int:
+    """Make executions of a dead replica due for the sweep at once."""
+    return tx.change(_RELEASE_LOST, owner=owner, now=to_micros(now))
+
+
+def set_aside(tx: Tx, approval_id: ApprovalId) -> None:
+    """Take a row that does not validate off the work list; its status stays."""
+    tx.change(_SET_ASIDE, approval=approval_id)
+
+
+def stored_payloads(tx: Tx) -> tuple[StoredPayload, ...]:
+    """Return the bound part of every row, unvalidated."""
+    return tuple(
+        StoredPayload(
+            ApprovalId(row["id"]),
+            row["tool"],
+            row["payload"],
+            row["payload_hash"],
+            row["policy_version"],
+        )
+        for row in tx.all(_STORED)
+    )
+
+
+def _number(row: Row | None) -> int:
+    return 0 if row is None else int(row["n"])
+
+
+def _money(minor: int | None, currency: str | None) -> Money | None:
+    return None if minor is None or currency is None else Money(minor, currency)
+
+
+def _to_row(approval: Approval) -> dict[str, object]:
+    amount, original = approval.amount, approval.original_amount
+    findings: list[Json] = [{"code": f.code.value, "text": f.text} for f in approval.findings]
+    return {
+        "id": approval.id,
+        "run_id": approval.run_id,
+        "call_id": approval.call_id,
+        "conversation_id": approval.conversation_id,
+        "customer_id": approval.customer_id,
+        "tool": approval.tool,
+        "payload": approval.payload_text,
+        "payload_hash": approval.payload_hash,
+        "proposal_key": approval.proposal_key,
+        "policy_version": approval.policy_version,
+        "model": approval.model,
+        "confidence": approval.confidence,
+        "model_reason": approval.model_reason,
+        "status": approval.status.value,
+        "automatic": int(approval.automatic),
+        "findings": json.dumps(findings),
+        "tier_role": approval.tier.role.value,
+        "approvals_needed": approval.tier.approvals_needed,
+        "order_id": approval.order_id,
+        "amount_minor": None if amount is None else amount.minor,
+        "original_minor": None if original is None else original.minor,
+        "currency": None if amount is None else amount.currency,
+        "snapshot": _snapshot_text(approval.snapshot),
+        "idempotency_key": approval.idempotency_key,
+        "created_at": to_micros(approval.created_at),
+        "expires_at": to_micros(approval.expires_at),
+        "use_within_s": approval.use_within_s,
+        "use_by": micros_or_none(approval.use_by),
+        "decided_at": micros_or_none(approval.decided_at),
+        "ended_at": micros_or_none(approval.ended_at),
+        "requested_by": approval.requested_by,
+        "supersedes": approval.supersedes,
+        "superseded_by": approval.superseded_by,
+        "revision": approval.revision,
+        "edited_by": json.dumps(approval.edited_by),
+        "raised_by": json.dumps(approval.raised_by),
+        "attempts": approval.attempts,
+        "result": None if approval.result is None else canonical(approval.result),
+        "lease_owner": approval.lease_owner,
+        "lease_until": micros_or_none(approval.lease_until),
+        "first_sent_at": micros_or_none(approval.first_sent_at),
+        "clean_looks": approval.clean_looks,
+        "alerted": int(approval.alerted),
+        "wake_at": micros_or_none(approval.wake_at),
+    }
+
+
+def _from_row(row: Row) -> Approval:
+    try:
+        return _validated(row)
+    except (InvalidInput, ValueError, KeyError, TypeError) as error:
+        raise Corrupt(f"approval {row['id']}: {error}") from error
+
+
+def _validated(row: Row) -> Approval:
+    findings = tuple(Finding(Reason(f["code"]), f["text"]) for f in json.loads(row["findings"]))
+    return Approval(
+        id=ApprovalId(row["id"]),
+        run_id=RunId(row["run_id"]),
+        conversation_id=ConversationId(row["conversation_id"]),
+        call_id=row["call_id"],
+        customer_id=CustomerId(row["customer_id"]),
+        tool=row["tool"],
+        payload_text=row["payload"],
+        payload=parse_strict(row["payload"]),
+        payload_hash=row["payload_hash"],
+        proposal_key=row["proposal_key"],
+        policy_version=row["policy_version"],
+        model=row["model"],
+        confidence=row["confidence"],
+        model_reason=row["model_reason"],
+        status=Status(row["status"]),
+        automatic=bool(row["automatic"]),
+        findings=findings,
+        tier=Tier(Role(row["tier_role"]), row["approvals_needed"]),
+        order_id=row["order_id"],
+        amount=_money(row["amount_minor"], row["currency"]),
+        original_amount=_money(row["original_minor"], row["currency"]),
+        snapshot=_snapshot(row["snapshot"]),
+        idempotency_key=row["idempotency_key"],
+        created_at=from_micros(row["created_at"]),
+        expires_at=from_micros(row["expires_at"]),
+        use_within_s=row["use_within_s"],
+        use_by=time_or_none(row["use_by"]),
+        decided_at=time_or_none(row["decided_at"]),
+        ended_at=time_or_none(row["ended_at"]),
+        requested_by=row["requested_by"],
+        supersedes=row["supersedes"],
+        superseded_by=row["superseded_by"],
+        revision=row["revision"],
+        edited_by=tuple(ActorId(a) for a in json.loads(row["edited_by"])),
+        raised_by=tuple(ActorId(a) for a in json.loads(row["raised_by"])),
+        attempts=row["attempts"],
+        result=None if row["result"] is None else json.loads(row["result"]),
+        lease_owner=row["lease_owner"],
+        lease_until=time_or_none(row["lease_until"]),
+        first_sent_at=time_or_none(row["first_sent_at"]),
+        clean_looks=row["clean_looks"],
+        alerted=bool(row["alerted"]),
+        wake_at=time_or_none(row["wake_at"]),
+    )
+
+
+def _snapshot_text(snapshot: Snapshot | None) -> str | None:
+    if snapshot is None:
+        return None
+    return canonical(
+        {
+            "currency": snapshot.order_total.currency,
+            "order_total": snapshot.order_total.minor,
+            "captured": snapshot.captured.minor,
+            "refunded": snapshot.refunded.minor,
+            "remaining": snapshot.remaining.minor,
+        }
+    )
+
+
+def _snapshot(stored: str | None) -> Snapshot | None:
+    if stored is None:
+        return None
+    value = json.loads(stored)
+    currency = value["currency"]
+    return Snapshot(
+        order_total=Money(value["order_total"], currency),
+        captured=Money(value["captured"], currency),
+        refunded=Money(value["refunded"], currency),
+        remaining=Money(value["remaining"], currency),
+    )

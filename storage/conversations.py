@@ -1,0 +1,240 @@
+"""Conversations and the customer's log of events."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import bindparam, insert, select, update
+
+from agent.domain.conversation import Conversation, EventType, LogEvent
+from agent.domain.ids import ConversationId, CustomerId, RunId
+from agent.domain.payload import Payload, canonical
+from storage.tables import conversations, events
+from storage.times import from_micros, to_micros
+from storage.transaction import Row, Tx
+
+_INSERT = insert(conversations)
+_GET = select(conversations).where(conversations.c.id == bindparam("conversation"))
+_BY_TOKEN = select(conversations).where(conversations.c.anonymous_hash == bindparam("token_hash"))
+_OF_CUSTOMER = (
+    select(conversations)
+    .where(conversations.c.customer_id == bindparam("customer"))
+    .order_by(conversations.c.id.desc())
+    .limit(100)
+)
+_NEXT_SEQ = (
+    update(conversations)
+    .where(conversations.c.id == bindparam("conversation"))
+    .values(last_seq=conversations.c.last_seq + 1)
+    .returning(conversations.c.last_seq)
+)
+_PUT_EVENT = insert(events)
+_EVENTS_AFTER = (
+    select(events)
+    .where(
+        events.c.conversation_id == bindparam("conversation"), events.c.seq > bindparam("after")
+    )
+    .order_by(events.c.seq)
+    .limit(bindparam("limit"))
+)
+_BY_CLIENT_ID = select(events).where(
+    events.c.conversation_id == bindparam("conversation"),
+    events.c.client_id == bindparam("client"),
+)
+_BY_ID = select(events).where(events.c.id == bindparam("event"))
+_BY_OUTCOME = select(events.c.id).where(events.c.outcome_key == bindparam("outcome"))
+_READ = (
+    update(conversations)
+    .where(
+        conversations.c.id == bindparam("conversation"),
+        conversations.c.read_seq < bindparam("seq"),
+        conversations.c.last_seq >= bindparam("seq"),
+    )
+    .values(read_seq=bindparam("seq"))
+)
+_HAND_OFF = (
+    update(conversations)
+    .where(conversations.c.id == bindparam("conversation"))
+    .values(handed_off=1)
+)
+_STOP = (
+    update(conversations)
+    .where(conversations.c.id == bindparam("conversation"))
+    .values(stop_requested=1)
+)
+_ATTACH = (
+    update(conversations)
+    .where(
+        conversations.c.anonymous_hash == bindparam("token_hash"),
+        conversations.c.customer_id.is_(None),
+    )
+    .values(customer_id=bindparam("customer"), anonymous_hash=None)
+)
+_CUSTOMER_WORDS = (
+    select(events.c.data)
+    .where(
+        events.c.conversation_id == bindparam("conversation"),
+        events.c.type == "message",
+        events.c.client_id.is_not(None),
+    )
+    .order_by(events.c.seq.desc())
+    .limit(bindparam("limit"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event to add to the log. `outcome_key` makes the telling of an outcome unique."""
+
+    id: str
+    type: EventType
+    data: Payload
+    run_id: RunId | None = None
+    client_id: str | None = None
+    outcome_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """Where a customer's message landed."""
+
+    message_id: str
+    run_id: RunId
+    seq: int
+    text: str
+
+
+def create(
+    tx: Tx,
+    conversation_id: ConversationId,
+    customer_id: CustomerId | None,
+    anonymous_hash: str | None,
+    at: datetime,
+) -> None:
+    """Store a new conversation of a customer, or of the holder of an anonymous token."""
+    tx.put(
+        _INSERT,
+        {
+            "id": conversation_id,
+            "customer_id": customer_id,
+            "anonymous_hash": anonymous_hash,
+            "created_at": to_micros(at),
+            "last_seq": 0,
+            "last_position": 0,
+            "read_seq": 0,
+            "handed_off": 0,
+            "stop_requested": 0,
+            "fence": 0,
+        },
+    )
+
+
+def get(tx: Tx, conversation_id: ConversationId) -> Conversation | None:
+    """Return the conversation, None if there is none of that id."""
+    row = tx.one(_GET, conversation=conversation_id)
+    return None if row is None else _read(row)
+
+
+def by_token(tx: Tx, token_hash: str) -> Conversation | None:
+    """Return the conversation of an anonymous visitor's token."""
+    row = tx.one(_BY_TOKEN, token_hash=token_hash)
+    return None if row is None else _read(row)
+
+
+def of_customer(tx: Tx, customer_id: CustomerId) -> tuple[Conversation, ...]:
+    """Return the customer's conversations, newest first, at most 100."""
+    return tuple(_read(row) for row in tx.all(_OF_CUSTOMER, customer=customer_id))
+
+
+def append(tx: Tx, conversation_id: ConversationId, at: datetime, entry: Entry) -> int:
+    """Add an event and return its seq; raises Conflict if its client id or outcome is there."""
+    row = tx.one(_NEXT_SEQ, conversation=conversation_id)
+    if row is None:
+        raise LookupError(conversation_id)
+    seq = int(row["last_seq"])
+    tx.put(
+        _PUT_EVENT,
+        {
+            "conversation_id": conversation_id,
+            "seq": seq,
+            "id": entry.id,
+            "type": entry.type.value,
+            "data": canonical(entry.data),
+            "at": to_micros(at),
+            "run_id": entry.run_id,
+            "client_id": entry.client_id,
+            "outcome_key": entry.outcome_key,
+        },
+    )
+    return seq
+
+
+def events_after(
+    tx: Tx, conversation_id: ConversationId, after: int, limit: int = 500
+) -> tuple[LogEvent, ...]:
+    """Return the log's events with seq > `after`, in order."""
+    rows = tx.all(_EVENTS_AFTER, conversation=conversation_id, after=after, limit=limit)
+    return tuple(
+        LogEvent(
+            row["seq"], from_micros(row["at"]), EventType(row["type"]), json.loads(row["data"])
+        )
+        for row in rows
+    )
+
+
+def sent(tx: Tx, conversation_id: ConversationId, client_id: str) -> SentMessage | None:
+    """Return the message that was stored under a sender's own id."""
+    row = tx.one(_BY_CLIENT_ID, conversation=conversation_id, client=client_id)
+    return None if row is None else _sent(row)
+
+
+def message(tx: Tx, message_id: str) -> SentMessage | None:
+    """Return a customer's message by its id."""
+    row = tx.one(_BY_ID, event=message_id)
+    return None if row is None else _sent(row)
+
+
+def is_told(tx: Tx, outcome_key: str) -> bool:
+    """Tell whether the customer's message about an outcome is there already."""
+    return tx.one(_BY_OUTCOME, outcome=outcome_key) is not None
+
+
+def mark_read(tx: Tx, conversation_id: ConversationId, seq: int) -> None:
+    """Note that the customer has read up to `seq`; never moves back or past the end."""
+    tx.change(_READ, conversation=conversation_id, seq=seq)
+
+
+def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> None:
+    """Note that a person is to take over."""
+    tx.change(_HAND_OFF, conversation=conversation_id)
+
+
+def request_stop(tx: Tx, conversation_id: ConversationId) -> None:
+    """Ask the turn under way to end without words."""
+    tx.change(_STOP, conversation=conversation_id)
+
+
+def attach(tx: Tx, token_hash: str, customer_id: CustomerId) -> bool:
+    """Give an anonymous visitor's conversation to a customer; the token dies with it."""
+    return tx.change(_ATTACH, token_hash=token_hash, customer=customer_id) == 1
+
+
+def customer_words(tx: Tx, conversation_id: ConversationId, limit: int) -> tuple[str, ...]:
+    """Return the customer's last messages, newest last."""
+    rows = tx.all(_CUSTOMER_WORDS, conversation=conversation_id, limit=limit)
+    return tuple(str(json.loads(row["data"])["text"]) for row in reversed(rows))
+
+
+def _sent(row: Row) -> SentMessage:
+    return SentMessage(row["id"], row["run_id"], row["seq"], json.loads(row["data"])["text"])
+
+
+def _read(row: Row) -> Conversation:
+    return Conversation(
+        id=row["id"],
+        customer_id=row["customer_id"],
+        created_at=from_micros(row["created_at"]),
+        last_seq=row["last_seq"],
+        read_seq=row["read_seq"],
+        handed_off=bool(row["handed_off"]),
+    )

@@ -1,0 +1,177 @@
+"""What the world must hear, as rows: written with the fact, delivered at least once, then deleted."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+
+from agent.domain.ids import ApprovalId, ConversationId, RunId
+from agent.domain.payload import Payload, canonical
+from storage.tables import outbox
+from storage.times import from_micros, to_micros
+from storage.transaction import Row, Tx
+
+_PUT = insert(outbox)
+_DUE = (
+    select(outbox)
+    .where(
+        outbox.c.lane == "slack",
+        outbox.c.next_at <= bindparam("now"),
+    )
+    .order_by(outbox.c.id)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_LEASE = (
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"), outbox.c.next_at <= bindparam("now"))
+    .values(
+        next_at=bindparam("until"),
+        lease_owner=bindparam("owner"),
+        attempts=outbox.c.attempts + 1,
+    )
+)
+_DROP = delete(outbox).where(outbox.c.id == bindparam("row_id"))
+_RETRY = (
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"))
+    .values(
+        next_at=bindparam("at"),
+        lease_owner=None,
+        last_error=bindparam("problem"),
+        ambiguous=bindparam("is_ambiguous"),
+    )
+)
+_GIVE_UP = (
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"))
+    .values(next_at=None, lease_owner=None, last_error=bindparam("problem"))
+)
+_EXISTS = select(outbox.c.id).where(outbox.c.key == bindparam("key"))
+_NEXT_DUE = select(func.min(outbox.c.next_at).label("at")).where(
+    outbox.c.lane == bindparam("lane"), outbox.c.next_at.is_not(None)
+)
+_STUCK = select(func.count().label("n")).where(
+    outbox.c.lane == "slack", or_(outbox.c.next_at.is_(None), outbox.c.attempts > 3)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """One message on its way. `ambiguous`: an earlier try may have arrived."""
+
+    id: str
+    kind: str
+    key: str
+    conversation_id: ConversationId | None
+    run_id: RunId | None
+    approval_id: ApprovalId | None
+    body: Payload
+    attempts: int
+    ambiguous: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message to add; `key` is unique among those on their way."""
+
+    id: str
+    lane: str
+    kind: str
+    key: str
+    body: Payload
+    conversation_id: ConversationId | None = None
+    run_id: RunId | None = None
+    approval_id: ApprovalId | None = None
+
+
+def add(tx: Tx, at: datetime, *messages: Message) -> None:
+    """Add messages that are not on their way already under the same key."""
+    micros = to_micros(at)
+    fresh = [m for m in messages if tx.one(_EXISTS, key=m.key) is None]
+    tx.put(
+        _PUT,
+        *(
+            {
+                "id": m.id,
+                "lane": m.lane,
+                "kind": m.kind,
+                "key": m.key,
+                "conversation_id": m.conversation_id,
+                "run_id": m.run_id,
+                "approval_id": m.approval_id,
+                "body": canonical(m.body),
+                "attempts": 0,
+                "ambiguous": 0,
+                "created_at": micros,
+                "next_at": micros,
+            }
+            for m in fresh
+        ),
+    )
+
+
+def claim_slack(
+    tx: Tx, owner: str, now: datetime, lease: timedelta, limit: int
+) -> tuple[OutboxRow, ...]:
+    """Take up to `limit` due Slack messages; they come due again if the lease runs out."""
+    micros = to_micros(now)
+    claimed = []
+    for row in tx.all(_DUE, now=micros, limit=limit):
+        won = tx.change(
+            _LEASE, row_id=row["id"], now=micros, until=to_micros(now + lease), owner=owner
+        )
+        if won:
+            claimed.append(read_row(row))
+    return tuple(claimed)
+
+
+def drop(tx: Tx, row_id: str) -> None:
+    """Forget a message that arrived."""
+    tx.change(_DROP, row_id=row_id)
+
+
+def retry(tx: Tx, row_id: str, at: datetime, problem: str, *, ambiguous: bool) -> None:
+    """Make a message due again at `at`."""
+    tx.change(
+        _RETRY,
+        row_id=row_id,
+        at=to_micros(at),
+        problem=problem[:500],
+        is_ambiguous=int(ambiguous),
+    )
+
+
+def give_up(tx: Tx, row_id: str, problem: str) -> None:
+    """Keep a message that cannot be delivered, for a person to look at."""
+    tx.change(_GIVE_UP, row_id=row_id, problem=problem[:500])
+
+
+def next_due(tx: Tx, lane: str) -> datetime | None:
+    """Return when the next message of a lane comes due, None when there is none."""
+    row = tx.one(_NEXT_DUE, lane=lane)
+    return None if row is None or row["at"] is None else from_micros(row["at"])
+
+
+def stuck(tx: Tx) -> int:
+    """Return how many Slack messages were given up or tried more than three times."""
+    row = tx.one(_STUCK)
+    return 0 if row is None else int(row["n"])
+
+
+def read_row(row: Row) -> OutboxRow:
+    """Turn a database row into a record."""
+    return OutboxRow(
+        id=row["id"],
+        kind=row["kind"],
+        key=row["key"],
+        conversation_id=row["conversation_id"],
+        run_id=row["run_id"],
+        approval_id=row["approval_id"],
+        body=json.loads(row["body"]),
+        attempts=row["attempts"],
+        ambiguous=bool(row["ambiguous"]),
+        created_at=from_micros(row["created_at"]),
+    )
