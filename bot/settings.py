@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 import jwt
@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-from typing_extensions import Self, override
+from typing_extensions import override
 
 import agent
 from agent.domain.errors import InvalidInput
@@ -242,9 +242,8 @@ def _problems(error: ValidationError) -> list[str]:
             continue
         field, value = str(one["loc"][0]), one["input"]
         is_secret = "SecretStr" in str(Settings.model_fields[field].annotation)
-        shown = (
-            "" if is_secret or not isinstance(value, str) else f" ({value[:_SHOWN_CHARACTERS]!r})"
-        )
+        is_shown = isinstance(value, str) and not is_secret
+        shown = f" ({value[:_SHOWN_CHARACTERS]!r})" if is_shown else ""
         found.append(f"{field.upper()}: {problem[:1].lower()}{problem[1:]}{shown}")
     return found
 
@@ -294,13 +293,13 @@ class _PolicyFile:
 
     def place(self, entry: str) -> str:
         """Return the file and the line of a dotted entry, or of the nearest one around it."""
-        node = self.root
+        node, line = self.root, self.root.start_mark.line
         for part in entry.split("."):
             inner = _inner(node, part)
             if inner is None:
                 break
-            node = inner
-        return f"{self.path}, line {node.start_mark.line + 1}"
+            line, node = inner
+        return f"{self.path}, line {line + 1}"
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -310,11 +309,12 @@ class _UniqueKeys(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.value in seen:
+            name = str(key.value)
+            if name in seen:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"the key {key.value!r} appears twice", problem_mark=key.start_mark
+                    problem=f"the key {name!r} appears twice", problem_mark=key.start_mark
                 )
-            seen.add(key.value)
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
 
@@ -335,10 +335,12 @@ def _read_policy_file(path: Path) -> _PolicyFile:
     return _PolicyFile(path, content, root)
 
 
-def _inner(node: yaml.Node, part: str) -> yaml.Node | None:
+def _inner(node: yaml.Node, part: str) -> tuple[int, yaml.Node] | None:
+    """Return the line on which an entry of `node` begins, and its value."""
     if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == part), None)
+        found = ((key.start_mark.line, value) for key, value in node.value if key.value == part)
+        return next(found, None)
     if isinstance(node, yaml.SequenceNode) and part.isdecimal() and int(part) < len(node.value):
         item: yaml.Node = node.value[int(part)]
-        return item
+        return item.start_mark.line, item
     return None

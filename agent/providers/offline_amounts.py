@@ -31,9 +31,10 @@ HUNDREDTHS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # In lower case, so codes that are English words (ALL, TRY, TOP, PEN) are left out.
 CODES = (
-    "usd eur gbp jpy cad aud nzd chf cny inr sek nok dkk pln mxn brl krw sgd hkd czk huf ils thb "
-    "zar aed kwd bhd"
-).split()
+    "usd", "eur", "gbp", "jpy", "cad", "aud", "nzd", "chf", "cny", "inr", "sek", "nok", "dkk",
+    "pln", "mxn", "brl", "krw", "sgd", "hkd", "czk", "huf", "ils", "thb", "zar", "aed", "kwd",
+    "bhd",
+)  # fmt: skip
 _PERCENT = r"%|percent\b|per cent\b|pct\b"
 
 _NUMBER_WORDS = {
@@ -41,8 +42,10 @@ _NUMBER_WORDS = {
     "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14,
     "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
     "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
-    "ninety": 90, "hundred": 100, "thousand": 1000, "zero": 0,
+    "ninety": 90, "zero": 0,
 }  # fmt: skip
+
+_SCALES = {"hundred": 100, "thousand": 1000}
 
 
 def _one_of(*words: str) -> str:
@@ -51,7 +54,7 @@ def _one_of(*words: str) -> str:
 
 _UNITS = _one_of(
     _PERCENT,
-    r"\$|€|£|¥",
+    r"(?:\$|€|£|¥)(?! ?[0-9])",
     *(rf"(?:{word})\b" for word in (*WORDS, *HUNDREDTHS)),
     *(rf"{code}\b" for code in CODES),
 )
@@ -62,11 +65,11 @@ _SIGNS = _one_of(
 _AMOUNT = re.compile(
     rf"(?P<minus>-\s?)?(?:(?P<sign>{_SIGNS})\s?(?P<inner>-\s?)?)?"
     r"(?P<number>[0-9]+(?:[.,'][0-9]+)*|[.,][0-9]+)"
-    rf"(?P<odd>e\+?[0-9]+|\^[0-9]+)?(?P<kilo>k\b)?(?:[ -]?(?P<unit>{_UNITS}))?"
+    rf"(?P<odd>e\+?[0-9]+|\^[0-9]+)?(?P<kilo>k\b)?(?:(?: |-(?=[a-z]))?(?P<unit>{_UNITS}))?"
 )
 _SAID_IN_WORDS = re.compile(
-    rf"\b(?:(?:{_one_of(*_NUMBER_WORDS)})(?:[ -]|\b))"
-    rf"(?:(?:and |{_one_of(*_NUMBER_WORDS)})[ -]?)*(?=\s?(?:{_UNITS}))"
+    rf"\b(?:{_one_of(*_NUMBER_WORDS, *_SCALES)})(?:[ -]|\b)"
+    rf"(?:(?:and |{_one_of(*_NUMBER_WORDS, *_SCALES)})[ -]?)*(?=\s?(?:{_UNITS}))"
 )
 _NO_NUMBER = re.compile(r"(?<![a-z])[$€£¥]?\s?(?:nan|infinity|inf)\b")
 _MINUS_WORD = re.compile(r"\b(?:minus|negative) (?=[$€£¥]?\s?[0-9])")
@@ -79,7 +82,8 @@ _LOOKS_LIKE_PRICE = re.compile(r"[0-9]+[.,][0-9]{2}")
 _ASKED_BEFORE = re.compile(
     r"\b(?:refund(?:ed)?|reimburse|credit|repay|give|get|have|want|need|like|pay|send|claim|amount"
     r"|back|overcharged|total)\b"
-    r"(?: (?:me|us|my|him|her|the|just|only|about|around|roughly|back|of|at least|by|exactly|a|is))*"
+    r"(?: (?:me|us|my|him|her|the|just|only|about|around|roughly|back|of|at least|by|exactly|a"
+    r"|is))*"
     r"[ :=]*$"
 )
 _ASKED_AFTER = re.compile(
@@ -96,7 +100,8 @@ _WANTED_AFTER_ALL = re.compile(r" ?(?:too much|extra|twice|more than|too many|in
 _PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 _SHARE = re.compile(
     r"\b(?:(?P<count>an?|one|two|three|four|[1-9])[ -])?(?:of a )?"
-    rf"(?P<part>{_one_of(*_PARTS)})s?\b(?! (?:an? )?(?:hour|day|week|month|year|past|zip|one|order))"
+    rf"(?P<part>{_one_of(*_PARTS)})s?\b"
+    r"(?! (?:an? )?(?:hour|day|week|month|year|past|zip|one|order))"
 )
 _WRITTEN_SHARE = re.compile(r"(?<![\w/.])([1-9])/([2-9]|10)(?![\w/])")
 
@@ -146,12 +151,16 @@ class Unreadable:
 Spoken = Exact | Share | Unreadable
 
 
+def with_digits(text: str) -> str:
+    """Return plain text with `minus twenty dollars` as `-20 dollars`."""
+    return _MINUS_WORD.sub("-", _SAID_IN_WORDS.sub(_digits, text))
+
+
 def spoken_amounts(text: str, *, bare: bool = False) -> tuple[Spoken, ...]:
-    """Return the amounts of plain text in order; `bare` takes any lone number for one.
+    """Return the amounts of plain text with digits, in order; `bare` takes any lone number for one.
 
     What was once paid is left out: it is not what is asked for.
     """
-    text = _MINUS_WORD.sub("-", _SAID_IN_WORDS.sub(_digits, text))
     found: list[Spoken] = [
         spoken
         for match in _AMOUNT.finditer(text)
@@ -239,13 +248,7 @@ def _digits(match: re.Match[str]) -> str:
     """Turn `one hundred and fifty` into `150`."""
     total = current = 0
     for word in re.findall(r"[a-z]+", match.group()):
-        value = _NUMBER_WORDS.get(word)
-        if value is None:
-            continue
-        if value == 100:
-            current = max(current, 1) * 100
-        elif value == 1000:
-            total, current = total + max(current, 1) * 1000, 0
-        else:
-            current += value
+        current += _NUMBER_WORDS.get(word, 0)
+        if scale := _SCALES.get(word):
+            total, current = total + max(current, 1) * scale, 0
     return f"{total + current} "

@@ -93,7 +93,8 @@ RULES: tuple[Rule, ...] = (
         _any(
             r"\b(?:withdraw|cancel|stop|drop|revoke|undo|take back|call off)\b"
             r"(?:\W+(?:my|the|that|this|a|last|latest|pending|open))*\W+(?:refund|request)",
-            r"\b(?:don't|do not|no longer) (?:want|need)(?: an?| the| any| my)* ?(?:refund|money)\b",
+            r"\b(?:don't|do not|no longer) (?:want|need)(?: an?| the| any| my)* ?"
+            r"(?:refund|money)\b",
             r"\b(?:never ?mind|forget (?:it|about it|that)|changed my mind about the refund)\b",
         ),
         unless=_any(r"\b(?:replacement|exchange|replace)\b"),
@@ -103,7 +104,8 @@ RULES: tuple[Rule, ...] = (
         _any(
             r"\b(?:any|some) (?:news|updates?|progress|word|response|answer|decision)\b",
             r"\bupdate (?:on|about|me)\b",
-            r"\bwhat(?:'s| is)? ?(?:about|up with|happening with|happened (?:to|with)|the status of)"
+            r"\bwhat(?:'s| is)? ?"
+            r"(?:about|up with|happening with|happened (?:to|with)|the status of)"
             r" (?:my|the|that|our) (?:\w+ )?(?:refund|money|request)",
             r"\bwhat (?:has |had )?(?:happened|became) (?:to|with|of) (?:my|the|that)"
             r" (?:\w+ )?(?:refund|money|request)",
@@ -158,8 +160,8 @@ RULES: tuple[Rule, ...] = (
             r"\b(?:are|is) (?:returns?|refunds?|sale items|shipping|delivery|final.sale)\b",
             r"\b(?:warranty|guarantee|refundable|returnable)\b",
             r"\b(?:can|may|could) (?:i|we) (?:return|exchange|cancel|change|send back)\b"
-            r"(?= (?:an? |items?|things?|something|anything|stuff|orders?|sale|final|clearance|opened"
-            r"|used|unwanted|my address|the address|(?:after|within)))",
+            r"(?= (?:an? |items?|things?|something|anything|stuff|orders?|sale|final|clearance"
+            r"|opened|used|unwanted|my address|the address|(?:after|within)))",
             r"\b(?:can|may|could) (?:i|we)\b[^.?!]*\b(?:after|within) [0-9]+ (?:day|week|month)",
             r"\bchange (?:my|the) (?:\w+ )?address\b",
         ),
@@ -190,11 +192,13 @@ RULES: tuple[Rule, ...] = (
             r"\b(?:doesn't|does not|don't|do not|won't|will not|didn't|did not) "
             r"(?:work|fit|turn|start|charge|switch|open|close|arrive)",
             r"\b(?:stopped|not|isn't|never) work(?:ing|s|ed)?\b",
-            r"\b(?:never|hasn't|has not|not|didn't|did not) (?:arrived?|come|came|showed up|turned up)",
+            r"\b(?:never|hasn't|has not|not|didn't|did not) "
+            r"(?:arrived?|come|came|showed up|turned up)",
             r"\bnot (?:as described|what i ordered|happy|satisfied)\b",
             r"\bfell apart\b",
             r"\btoo (?:small|big|large|late|short|tight|loud)\b",
-            r"\b(?:disappointed|unhappy|terrible|awful|poor quality|bad quality|is late|were late)\b",
+            r"\b(?:disappointed|unhappy|terrible|awful|poor quality|bad quality)\b",
+            r"\b(?:is|was|were|are|came|arrived) (?:very |too )?late\b",
         ),
     ),
     Rule(
@@ -220,8 +224,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         Intent.FINE,
         _any(
-            r"^\W*(?:ok(?:ay)?|great|cool|perfect|alright|all right|fine|got it|understood|nice|good"
-            r"|super|wonderful|awesome|sounds good|makes sense)\b[^?]{0,20}$"
+            r"^\W*(?:ok(?:ay)?|great|cool|perfect|alright|all right|fine|got it|understood|nice"
+            r"|good|super|wonderful|awesome|sounds good|makes sense)\b[^?]{0,20}$"
         ),
     ),
 )
@@ -250,7 +254,11 @@ _PERSON_OFFERED = _any(
     r"\b(?:pass|connect|hand|put|transfer)\b[^.!]{0,40}\b(?:person|people|colleague|human|team)\b",
     r"\b(?:talk|speak) to a (?:person|human|colleague)\b",
 )
-_TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "`": "'", "−": "-", "–": "-", "—": "-", "⁄": "/"})
+_TYPOGRAPHY = {
+    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc`"), "'"),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
+    ord("\u2044"): "/",
+}
 
 
 def plain_text(text: str) -> str:

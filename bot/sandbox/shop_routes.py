@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.domain.ids import CustomerId
 from agent.domain.money import Money
-from agent.domain.payload import Json
 from agent.ports import Clock, Customer, PaymentView, ProviderRefund, ShopOrder
 from agent.providers.embedded_shop import CustomerOrders, EmbeddedShop
 from agent.providers.ledger_payments import LedgerPayments
@@ -74,7 +73,7 @@ def shop_routes(sandbox: ShopSandbox) -> APIRouter:
     def customers(
         q: Annotated[str, Query(max_length=200)] = "",
         limit: Annotated[int, Query(ge=1, le=_MOST_SHOWN)] = _SHOWN,
-    ) -> list[dict[str, Json]]:
+    ) -> list[dict[str, object]]:
         found = sandbox.shop.directory(q, limit)
         views = sandbox.ledger.views([order.id for one in found for order in one.orders])
         return [_customer(one, views) for one in found]
@@ -87,7 +86,7 @@ def shop_routes(sandbox: ShopSandbox) -> APIRouter:
         return {"token": _sign(customer, sandbox)}
 
     @router.get("/payments")
-    def payments() -> list[dict[str, Json]]:
+    def payments() -> list[dict[str, object]]:
         return [_refund(one) for one in sandbox.ledger.book()]
 
     @router.post("/payments/faults", status_code=204)
@@ -107,7 +106,7 @@ def _person(person: Person, api_token: str | None) -> dict[str, object]:
     }
 
 
-def _customer(found: CustomerOrders, views: Mapping[str, PaymentView]) -> dict[str, Json]:
+def _customer(found: CustomerOrders, views: Mapping[str, PaymentView]) -> dict[str, object]:
     return {
         "id": found.customer.id,
         "name": found.customer.name,
@@ -116,12 +115,12 @@ def _customer(found: CustomerOrders, views: Mapping[str, PaymentView]) -> dict[s
     }
 
 
-def _order(order: ShopOrder, view: PaymentView | None) -> dict[str, Json]:
+def _order(order: ShopOrder, view: PaymentView | None) -> dict[str, object]:
     currency = order.total.currency
     captured = Money(0, currency) if view is None else view.captured
     returned = () if view is None else view.refunds
     refunded = Money(sum(one.amount.minor for one in returned), currency)
-    items: list[Json] = [
+    items = [
         {
             "name": line.name,
             "price": money_json(line.price),
@@ -144,7 +143,7 @@ def _order(order: ShopOrder, view: PaymentView | None) -> dict[str, Json]:
     }
 
 
-def _refund(refund: ProviderRefund) -> dict[str, Json]:
+def _refund(refund: ProviderRefund) -> dict[str, object]:
     return {
         "id": refund.id,
         "key": refund.key,

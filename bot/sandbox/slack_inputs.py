@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TypeAlias
 
 from bot.sandbox.block_elements import options_of
@@ -155,10 +155,7 @@ def _number_problem(element: JsonObject, text: str) -> str | None:
         return "Please enter a number."
     if "." in text and not element["is_decimal_allowed"]:
         return "Please enter a whole number."
-    try:
-        low, high = Decimal(element.get("min_value", text)), Decimal(element.get("max_value", text))
-    except InvalidOperation:
-        return "Please enter a number."
+    low, high = Decimal(element.get("min_value", text)), Decimal(element.get("max_value", text))
     return None if low <= Decimal(text) <= high else f"Please enter {low} to {high}."
 
 

@@ -174,6 +174,8 @@ REFUSED: list[tuple[object, str, str]] = [
     ([{"type": "divider", "colour": "red"}], "/blocks/0/colour", "unknown field: colour"),
     ([{"type": "header", "text": plain(151)}], "/blocks/0/text/text", "less than 151"),
     ([{"type": "header", "text": mrkdwn()}], "/blocks/0/text/type", "unsupported type: mrkdwn"),
+    ([{"type": "header", "text": "x"}], "/blocks/0/text", "must be an object"),
+    ([actions(button(confirm="sure?"))], "/blocks/0/elements/0/confirm", "must be an object"),
     ([{"type": "header"}], "/blocks/0", "missing required field: text"),
     ([section(text=mrkdwn(3_001))], "/blocks/0/text/text", "less than 3001"),
     ([section(text=mrkdwn(0))], "/blocks/0/text/text", "more than 0"),

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from typing_extensions import override
 
 from bot.sandbox.cast import ANA, BEN, CHANNELS, MIA
 from bot.sandbox.slack_config import Channel
+from bot.sandbox.slack_triggers import TriggerRefused, Triggers
 from tests.support.slack_sandbox import (
     APPROVALS,
     ONCALL,
@@ -81,6 +83,7 @@ REASON = {
     "min_length": 5,
     "max_length": 20,
 }
+PIECES = {"type": "number_input", "action_id": "pieces", "is_decimal_allowed": False}
 CHOICE = {"type": "radio_buttons", "action_id": "choice", "options": [option("a"), option("b")]}
 WHEN = {"type": "datepicker", "action_id": "when"}
 MODAL: dict[str, Any] = {
@@ -93,6 +96,7 @@ MODAL: dict[str, Any] = {
     "blocks": [
         field("amount-block", AMOUNT),
         field("reason-block", REASON),
+        field("pieces-block", PIECES, optional=True),
         field("choice-block", CHOICE, optional=True),
         field("when-block", WHEN, optional=True),
         {"type": "actions", "block_id": "row 1", "elements": [{**APPROVE, "value": "1"}]},
@@ -370,6 +374,15 @@ def test_a_view_that_is_refused_does_not_use_the_trigger(slack: Slack, bot: Bot)
     assert slack.client.views_open(trigger_id=trigger_id, view=MODAL)["ok"]
 
 
+def test_the_oldest_of_a_thousand_triggers_is_forgotten() -> None:
+    numbers = count()
+    triggers = Triggers(lambda: 0.0, lambda: str(next(numbers)))
+    given = [triggers.give("U1") for _ in range(1_001)]
+    assert triggers.owner(given[1]) == "U1"
+    with pytest.raises(TriggerRefused, match="invalid_trigger_id"):
+        triggers.owner(given[0])
+
+
 # Modals
 
 
@@ -441,6 +454,7 @@ def test_a_submission_carries_what_was_entered(slack: Slack, bot: Bot) -> None:
     assert payload["view"]["state"]["values"] == {
         "amount-block": {"amount": {"type": "number_input", "value": "12.50"}},
         "reason-block": {"reason": {"type": "plain_text_input", "value": "too much"}},
+        "pieces-block": {"pieces": {"type": "number_input", "value": None}},
         "choice-block": {"choice": {"type": "radio_buttons", "selected_option": option("b")}},
         "when-block": {"when": {"type": "datepicker", "selected_date": "2026-12-24"}},
     }
@@ -462,6 +476,7 @@ def test_a_submission_carries_what_was_entered(slack: Slack, bot: Bot) -> None:
         ({"amount-block": "1e3"}, "amount-block"),
         ({"amount-block": 0}, "amount-block"),
         ({"amount-block": "160.01"}, "amount-block"),
+        ({"pieces-block": "1.5"}, "pieces-block"),
         ({"choice-block": "c"}, "choice-block"),
         ({"when-block": "2026-13-01"}, "when-block"),
         ({"nothing": "x"}, "nothing"),
@@ -507,6 +522,27 @@ def test_errors_stay_beside_their_inputs(slack: Slack, bot: Bot) -> None:
         None,
     )
     assert [view["id"] for view in stack(slack)] == [view_id]
+
+
+@pytest.mark.parametrize("answer", [Response(), Response(" \n"), JSONResponse({})])
+def test_an_ack_that_says_nothing_closes_the_modal(
+    slack: Slack, bot: Bot, answer: Response
+) -> None:
+    view_id = opened(slack, bot)
+    bot.reply = lambda _: answer
+    assert submit(slack, view_id)["problem"] is None
+    assert stack(slack) == []
+
+
+def test_an_answer_cannot_push_a_fourth_view(slack: Slack, bot: Bot) -> None:
+    view_id = opened(slack, bot)
+    told = {"type": "modal", "title": text("More"), "blocks": []}
+    bot.reply = lambda _: JSONResponse({"response_action": "push", "view": told})
+    submit(slack, view_id)
+    submit(slack, stack(slack)[-1]["id"], values={})
+    answer = submit(slack, stack(slack)[-1]["id"], values={})
+    assert "no more than 3 views" in answer["problem"]
+    assert len(stack(slack)) == 3
 
 
 def test_an_answer_may_update_push_or_clear(slack: Slack, bot: Bot) -> None:
@@ -625,8 +661,9 @@ def test_a_response_url_replaces_and_deletes_its_message(
     assert url.send(text="replaced", replace_original=True).status_code == 200
     (message,) = slack.look("/messages", channel=APPROVALS)
     assert (message["ts"], message["text"], message["blocks"]) == (ts, "replaced", [])
-    assert url.send(delete_original=True).status_code == 200
-    assert slack.look("/messages", channel=APPROVALS) == []
+    for _ in "12":
+        assert url.send(delete_original=True).status_code == 200
+        assert slack.look("/messages", channel=APPROVALS) == []
 
 
 def test_a_response_url_does_not_count_all_text_together(slack: Slack, bot: Bot) -> None:

@@ -4,9 +4,11 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,12 @@ class Ticks:
     def __call__(self) -> float:
         """Return the seconds so far."""
         return self.seconds
+
+
+def real_clock(minutes_behind: float = 0) -> dict[str, Any]:
+    """Return the config's clocks for whoever compares them with the time of day."""
+    late = timedelta(minutes=minutes_behind)
+    return {"now": lambda: datetime.now(UTC) - late, "monotonic": time.monotonic}
 
 
 @dataclass

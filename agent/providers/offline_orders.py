@@ -1,0 +1,214 @@
+"""Orders as the offline model meets them: named in a sentence, and shown by a tool's result."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ValidationError
+
+from agent.domain.errors import InvalidInput
+from agent.domain.money import Money
+
+_UNIT_AHEAD = r"(?![-.,/]?[0-9]|\w| ?(?:%|percent\b|usd\b|eur|dollar|buck|euro|pound|yen|cent))"
+_DIGITS = r"(?P<id>w?[0-9]{3,12})"
+# From the surest spelling to the loosest; a later pattern does not see what an earlier one took.
+_SPELLINGS: tuple[re.Pattern[str], ...] = (
+    re.compile(rf"\b(?P<prefix>ord)[ \-_#:.]*{_DIGITS}(?!\w)"),
+    re.compile(rf"\b(?P<prefix>(?!ord|usd|eur)[a-z]{{2,5}})-{_DIGITS}(?![\w-])"),
+    re.compile(rf"(?P<prefix>#)[ ]?{_DIGITS}(?!\w)"),
+    re.compile(r"\b(?P<prefix>)(?P<id>w[0-9]{5,12})\b"),
+    re.compile(
+        r"\borders?(?: id| reference| ref)?(?P<prefix>) (?:number|no\.?|nr\.?|num|id)[ :#.\-]*"
+        r"(?P<id>w?[0-9]{1,12})(?!\w)"
+    ),
+    re.compile(rf"\borders?(?P<prefix>)[ :#.\-]*(?:is )?{_DIGITS}{_UNIT_AHEAD}"),
+    re.compile(rf"(?<=\bon )(?P<prefix>)(?P<id>[0-9]{{4,12}}){_UNIT_AHEAD}"),
+)
+_ALSO = re.compile(rf"(?P<gap> ?(?:,|and|&|or|plus) ?){_DIGITS}{_UNIT_AHEAD}")
+_LONE = re.compile(rf"(?<![\w$€£¥.,\-]){_DIGITS}{_UNIT_AHEAD}")
+
+# Words that say nothing about which item is meant.
+_EMPTY = frozenset((
+    "a", "an", "and", "any", "back", "black", "by", "card", "for", "from", "full", "half", "in",
+    "it", "item", "its", "kit", "money", "my", "new", "of", "on", "one", "or", "order", "pack",
+    "piece", "pieces", "refund", "set", "size", "that", "the", "this", "to", "white", "with",
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRef:
+    """An order as a customer named it; `loose` means that only the digits are sure."""
+
+    reference: str
+    loose: bool
+    at: int
+
+    def names(self, order_id: str) -> bool:
+        """Tell whether the order of this id is the one meant."""
+        mine, theirs = _key(self.reference), _key(order_id)
+        return mine == theirs or (self.loose and _number(mine) == _number(theirs))
+
+
+class _MoneyJson(BaseModel):
+    minor: int
+    currency: str
+
+
+class _LineJson(BaseModel):
+    name: str
+    quantity: int
+    price: _MoneyJson
+
+
+class _OrderJson(BaseModel):
+    order_id: str
+    status: str
+    fulfillment: str = ""
+    placed_at: str = ""
+    total: _MoneyJson
+    refunded: _MoneyJson
+    remaining: _MoneyJson
+    lines: list[_LineJson] = []
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLine:
+    """One line of an order as a tool showed it; `price` is for one piece."""
+
+    name: str
+    quantity: int
+    price: Money
+
+    @property
+    def short_name(self) -> str:
+        """Return the name without its variant."""
+        return self.name.split(" - ", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenOrder:
+    """An order as a tool showed it."""
+
+    id: str
+    status: str
+    fulfillment: str
+    placed_at: str
+    total: Money
+    refunded: Money
+    remaining: Money
+    lines: tuple[SeenLine, ...]
+
+    @property
+    def refundable(self) -> bool:
+        """Tell whether any money is left to pay back."""
+        return self.remaining.minor > 0
+
+    def brief(self) -> str:
+        """Return the order in a few words: id, items, total."""
+        names = list(dict.fromkeys(line.short_name for line in self.lines))
+        items = ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")  # noqa: PLR2004
+        return f"{self.id} ({items}, {self.total})" if items else f"{self.id} ({self.total})"
+
+
+def find_refs(text: str, *, bare: bool = False) -> tuple[tuple[OrderRef, ...], str]:
+    """Return the orders named in plain text, and the text with their names blanked out.
+
+    `bare` takes a lone number of three digits or more for an order too.
+    """
+    found: dict[str, OrderRef] = {}
+    for spelling in (*_SPELLINGS, *((_LONE,) if bare else ())):
+        while match := spelling.search(text):
+            text = _take(text, match, found)
+            while also := _ALSO.match(text, match.end()):
+                text = _take(text, also, found)
+                match = also
+    return tuple(sorted(found.values(), key=lambda ref: ref.at)), text
+
+
+def read_order(value: object) -> SeenOrder | None:
+    """Return the order of a tool's JSON, None for anything else."""
+    try:
+        seen = _OrderJson.model_validate(value)
+        return SeenOrder(
+            id=seen.order_id,
+            status=seen.status,
+            fulfillment=seen.fulfillment,
+            placed_at=seen.placed_at,
+            total=_money(seen.total),
+            refunded=_money(seen.refunded),
+            remaining=_money(seen.remaining),
+            lines=tuple(
+                SeenLine(line.name, line.quantity, _money(line.price)) for line in seen.lines
+            ),
+        )
+    except (ValidationError, InvalidInput):
+        return None
+
+
+def lines_named(text: str, lines: Sequence[SeenLine]) -> tuple[SeenLine, ...]:
+    """Return the lines that plain text fits best, several if it fits them equally well."""
+    said = set(_tokens(text))
+    scores = [_score(line, said) for line in lines]
+    best = max(scores, default=0)
+    return tuple(line for line, score in zip(lines, scores, strict=True) if score == best > 0)
+
+
+def pieces_meant(text: str, line: SeenLine) -> int | None:
+    """Return how many pieces of a line plain text speaks of; None when it had to be guessed."""
+    if line.quantity <= 1:
+        return 1
+    noun = _stem(_tokens(line.short_name)[-1]) if _tokens(line.short_name) else ""
+    if re.search(r"\b(?:both|all|every|each)\b", text):
+        return line.quantity
+    if re.search(r"\b(?:one|1|single|an?) (?:of )?", text):
+        return 1
+    if counted := re.search(r"(?<![\w$€£¥.])([2-9])\b(?! ?%)", text):
+        return min(int(counted[1]), line.quantity)
+    plural = any(word != noun and _stem(word) == noun for word in re.findall(r"[a-z0-9]+", text))
+    return line.quantity if plural else None
+
+
+def _take(text: str, match: re.Match[str], found: dict[str, OrderRef]) -> str:
+    prefix, digits = match.groupdict().get("prefix"), match["id"]
+    start = match.start("id") if prefix is None else match.start()
+    if digits.startswith("w"):
+        ref = OrderRef(f"#{digits.upper()}", loose=False, at=start)
+    elif prefix == "#":
+        ref = OrderRef(f"#{digits}", loose=True, at=start)
+    else:
+        named = (prefix or "ord").upper()
+        ref = OrderRef(f"{named}-{digits}", loose=not prefix, at=start)
+    found.setdefault(ref.reference, ref)
+    return text[:start] + " " * (match.end() - start) + text[match.end() :]
+
+
+def _money(seen: _MoneyJson) -> Money:
+    return Money(seen.minor, seen.currency)
+
+
+def _key(order_id: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", order_id.lower())
+
+
+def _number(key: str) -> str:
+    return key.lstrip("abcdefghijklmnopqrstuvwxyz").lstrip("0")
+
+
+def _stem(word: str) -> str:
+    if re.search(r"(?:ch|sh|x|ss)es$", word):
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word  # noqa: PLR2004
+
+
+def _tokens(text: str) -> list[str]:
+    return [_stem(word) for word in re.findall(r"[a-z0-9]+", text.lower())]
+
+
+def _score(line: SeenLine, said: set[str]) -> int:
+    """Rate how well words fit a line: its own name counts, the variant only breaks ties."""
+    head = [word for word in _tokens(line.short_name) if word not in _EMPTY]
+    hits = [word for word in head if word in said]
+    if not hits:
+        return 0
+    variant = said.intersection(_tokens(line.name[len(line.short_name) :]))
+    return 20 * len(hits) + (10 if head[-1] in said else 0) + min(len(variant), 9)

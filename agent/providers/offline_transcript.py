@@ -1,0 +1,193 @@
+"""The transcript as the offline model reads it: what is asked now, and what is known from before."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.domain.conversation import ChatMessage
+from agent.domain.payload import canonical
+from agent.providers.offline_orders import SeenOrder, find_refs, read_order
+from agent.providers.offline_words import ASK_AMOUNT, ASK_ITEM, ASK_ORDER, plain_text
+
+OUTCOME_EVENT = "approval_outcome"
+_MAX_THREAD = 4
+_ORDER_TOOLS = frozenset({"lookup_order", "issue_refund"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A tool call that the model wants to make."""
+
+    name: str
+    arguments: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call made in this turn with its result, both as JSON objects."""
+
+    name: str
+    arguments: dict[str, object]
+    result: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model must answer now.
+
+    `asked` is the customer's message or an outcome; `steps` are the tool calls already made for
+    it; `earlier` is all that came before it.
+    """
+
+    asked: ChatMessage
+    earlier: tuple[ChatMessage, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the customer's message as plain text."""
+        return plain_text(self.asked.content)
+
+    def results(self, name: str) -> list[Step]:
+        """Return the calls of one tool in this turn."""
+        return [step for step in self.steps if step.name == name]
+
+    def made(self, wanted: Wanted) -> bool:
+        """Tell whether this very call was made in this turn."""
+        return any(
+            step.name == wanted.name and step.arguments == wanted.arguments for step in self.steps
+        )
+
+    def looked_up(self, reference: str) -> SeenOrder | None:
+        """Return the order a look-up of this turn showed, None if it found none."""
+        for step in self.results("lookup_order"):
+            if step.arguments.get("order_id") == reference:
+                return read_order(step.result.get("order"))
+        return None
+
+    def listed(self) -> tuple[SeenOrder, ...] | None:
+        """Return the customer's orders, None while they were not listed in this turn."""
+        steps = self.results("list_orders")
+        if not steps:
+            return None
+        found = steps[-1].result.get("orders")
+        rows = found if isinstance(found, list) else []
+        return tuple(order for row in rows if (order := read_order(row)) is not None)
+
+    def last_said(self) -> str:
+        """Return what the agent said last before this message, empty if nothing."""
+        for message in reversed(self.earlier):
+            if message.role == "assistant" and message.content.strip():
+                return message.content
+        return ""
+
+    def topic(self) -> str | None:
+        """Return the order that was spoken of last, None if it is unclear or none was."""
+        for message in reversed(self.earlier):
+            named = _orders_in(message)
+            if named:
+                return next(iter(named)) if len(named) == 1 else None
+        return None
+
+    def thread(self) -> tuple[str, ...]:
+        """Return the messages that make up one request, newest first.
+
+        An answer to a question of the agent's belongs to the message that it asked about.
+        """
+        texts = [self.asked.content]
+        before = list(self.earlier)
+        while len(texts) < _MAX_THREAD and (said := _pop_words(before)) is not None:
+            if said.role != "assistant" or not asks_back(said.content):
+                break
+            question = _pop_words(before)
+            if question is None or question.role != "user":
+                break
+            texts.append(question.content)
+        return tuple(texts)
+
+    def last_proposal(self) -> dict[str, object] | None:
+        """Return the arguments of the newest refund proposed before this message."""
+        for message in reversed(self.earlier):
+            for call in reversed(message.calls):
+                if call.name == "issue_refund":
+                    return read_object(call.arguments)
+        return None
+
+    def last_complaint(self) -> str:
+        """Return the newest message of the customer before this one, empty if there is none."""
+        return next((m.content for m in reversed(self.earlier) if m.role == "user"), "")
+
+
+def read_turn(messages: Sequence[ChatMessage]) -> Turn | None:
+    """Find what is to be answered, None if everything was.
+
+    An answer belongs to the newest open message; what stays open below is answered next.
+    """
+    open_places: list[int] = []
+    for place, message in enumerate(messages):
+        if message.role == "user" or read_outcome(message) is not None:
+            open_places.append(place)
+        elif message.role == "assistant" and not message.calls and open_places:
+            open_places.pop()
+    if not open_places:
+        return None
+    place = open_places[-1]
+    return Turn(
+        asked=messages[place],
+        earlier=tuple(messages[:place]),
+        steps=tuple(_steps(messages[place + 1 :])),
+    )
+
+
+def read_outcome(message: ChatMessage) -> dict[str, object] | None:
+    """Return the fields of a system message that tells an outcome, None for any other message."""
+    if message.role != "system":
+        return None
+    fields = read_object(message.content)
+    return fields if fields.get("event") == OUTCOME_EVENT else None
+
+
+def read_object(text: str) -> dict[str, object]:
+    """Return the JSON object in a text, empty if it holds none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def asks_back(said: str) -> bool:
+    """Tell whether the agent's words end in a question about the customer's request."""
+    return any(question in said for question in (ASK_ORDER, ASK_ITEM, ASK_AMOUNT))
+
+
+def _steps(messages: Sequence[ChatMessage]) -> list[Step]:
+    calls = {call.call_id: call for message in messages for call in message.calls}
+    return [
+        Step(call.name, read_object(call.arguments), read_object(message.content))
+        for message in messages
+        if message.role == "tool" and (call := calls.get(message.call_id or "")) is not None
+    ]
+
+
+def _pop_words(messages: list[ChatMessage]) -> ChatMessage | None:
+    """Take messages off the end up to one with words of the customer or the agent."""
+    while messages:
+        message = messages.pop()
+        if message.role in {"user", "assistant"} and message.content.strip() and not message.calls:
+            return message
+    return None
+
+
+def _orders_in(message: ChatMessage) -> set[str]:
+    if message.role == "tool":
+        return set()
+    if outcome := read_outcome(message):
+        return {str(outcome["order_id"])} if outcome.get("order_id") else set()
+    if message.role == "system":
+        return set()
+    if message.calls:
+        asked = (read_object(c.arguments) for c in message.calls if c.name in _ORDER_TOOLS)
+        return {str(arguments["order_id"]) for arguments in asked if arguments.get("order_id")}
+    refs, _ = find_refs(plain_text(message.content))
+    return {ref.reference for ref in refs}

@@ -1,0 +1,112 @@
+"""JSON shapes of http.md that more than one edge shows."""
+
+from datetime import UTC, datetime
+
+from agent.domain.approvals import Approval, ApprovalView, Snapshot, Vote
+from agent.domain.conversation import LogEvent, Run
+from agent.domain.decision import RefusalCode
+from agent.domain.payload import Json
+from agent.tools.orders import money_json
+
+# The HTTP status of each way in which a person's word may not count.
+REFUSAL_STATUS: dict[RefusalCode, int] = {
+    RefusalCode.NOT_FOUND: 404,
+    RefusalCode.NOT_ALLOWED: 403,
+    RefusalCode.ROLE_UNVERIFIED: 403,
+    RefusalCode.SELF_APPROVAL: 403,
+    RefusalCode.ALREADY_DECIDED: 409,
+    RefusalCode.ALREADY_VOTED: 409,
+    RefusalCode.SUPERSEDED: 409,
+    RefusalCode.EXPIRED: 409,
+    RefusalCode.PAYLOAD_CHANGED: 409,
+    RefusalCode.TOO_LATE_TO_WITHDRAW: 409,
+    RefusalCode.INVALID: 422,
+    RefusalCode.REASON_REQUIRED: 422,
+}
+
+
+def rfc3339(moment: datetime) -> str:
+    """Return the time in UTC, e.g. `2026-11-29T12:00:00Z`."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def approval_json(view: ApprovalView) -> dict[str, Json]:
+    """Return an approval; `payload` is what is hashed and executed, untouched."""
+    approval = view.approval
+    return {
+        "id": approval.id,
+        "run_id": approval.run_id,
+        "conversation_id": approval.conversation_id,
+        "tool": approval.tool,
+        "payload": approval.payload,
+        "payload_hash": approval.payload_hash,
+        "status": approval.status.value,
+        "risk": _risk(approval),
+        "requested_by": approval.requested_by,
+        "tier": {
+            "role": approval.tier.role.value,
+            "approvals_needed": approval.tier.approvals_needed,
+        },
+        "decisions": [vote_json(vote) for vote in view.votes],
+        "created_at": rfc3339(approval.created_at),
+        "expires_at": rfc3339(approval.expires_at),
+        "supersedes": approval.supersedes,
+        "superseded_by": approval.superseded_by,
+        "attempts": approval.attempts,
+        "result": approval.result,
+        "model": approval.model,
+        "policy_version": approval.policy_version,
+    }
+
+
+def vote_json(vote: Vote) -> dict[str, Json]:
+    """Return who decided what, when and why; the note for staff stays inside."""
+    return {
+        "actor": vote.actor_name,
+        "verdict": vote.verdict,
+        "channel": vote.channel.value,
+        "at": rfc3339(vote.at),
+        "reason": vote.reason,
+    }
+
+
+def event_json(event: LogEvent) -> dict[str, Json]:
+    """Return one event of a customer's log."""
+    return {
+        "seq": event.seq,
+        "at": rfc3339(event.at),
+        "type": event.type.value,
+        "data": event.data,
+    }
+
+
+def run_json(run: Run) -> dict[str, Json]:
+    """Return one line of a list of runs; the checkpoint has the rest."""
+    return {
+        "run_id": run.id,
+        "conversation_id": run.conversation_id,
+        "message_id": run.message_id,
+        "status": run.state.value,
+        "step": run.step,
+        "created_at": rfc3339(run.created_at),
+        "updated_at": rfc3339(run.updated_at),
+        "error": run.error,
+    }
+
+
+def _risk(approval: Approval) -> dict[str, Json]:
+    return {
+        "reasons": [{"code": f.code.value, "text": f.text} for f in approval.findings],
+        "confidence": approval.confidence,
+        "amount": None if approval.amount is None else money_json(approval.amount),
+        "order": None if approval.snapshot is None else _order(approval.snapshot),
+    }
+
+
+def _order(snapshot: Snapshot) -> dict[str, Json]:
+    return {
+        "total": money_json(snapshot.order_total),
+        "captured": money_json(snapshot.captured),
+        "refunded": money_json(snapshot.refunded),
+        "remaining": money_json(snapshot.remaining),
+    }

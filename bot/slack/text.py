@@ -1,0 +1,60 @@
+"""Untrusted text made fit to be read: nothing in it is invisible, nothing in it is markup."""
+
+import unicodedata
+
+# Controls, format characters (bidi, zero-width), private use, surrogates, unassigned, separators.
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+# Letters and marks that draw nothing although their category says otherwise.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_BMP_END = 0xFFFF
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Return the text with every character that cannot be seen written out, e.g. `\u202e`.
+
+    With `lines` a line feed stays a line feed; without it the result is one line.
+    """
+    return "".join(
+        char if (lines and char == "\n") or not _is_unseen(char) else _written_out(char)
+        for char in text
+    )
+
+
+def escape(text: str) -> str:
+    """Return the text for mrkdwn and the top-level `text`: `&`, `<` and `>` as entities."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def clip(text: str, limit: int) -> str:
+    """Return at most about `limit` characters; what was cut is counted in words at the end."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]} … ({len(text) - limit:,} more characters)"
+
+
+def clip_bytes(text: str, limit: int) -> str:
+    """Return at most `limit` UTF-8 bytes, cut between characters."""
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    return data[: limit - 3].decode(errors="ignore") + "…"
+
+
+def chunks(text: str, size: int) -> list[str]:
+    """Return the text in pieces of at most `size`, cut at line ends where there are any."""
+    pieces: list[str] = []
+    rest = text
+    while len(rest) > size:
+        at = rest.rfind("\n", 1, size) + 1 or size
+        pieces.append(rest[:at])
+        rest = rest[at:]
+    return [*pieces, rest]
+
+
+def _is_unseen(char: str) -> bool:
+    return char in _BLANKS or unicodedata.category(char) in _UNSEEN
+
+
+def _written_out(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code <= _BMP_END else f"\\U{code:08x}"

@@ -1,0 +1,312 @@
+"""A desk over a real database for stories: people, customers, a model that follows a script."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import yaml
+
+from agent.desk import Desk, Lane
+from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
+from agent.domain.conversation import LogEvent, ToolCall
+from agent.domain.decision import DecideAnswer, Decision, ReplyTo
+from agent.domain.errors import ModelUnavailable
+from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId
+from agent.domain.money import Money
+from agent.domain.policy import Policy, read_policy
+from agent.domain.roles import Actor, ActorKind, Channel, Identity, Role, RoleGrant
+from agent.ports import (
+    ChatAnswer,
+    ChatModel,
+    ChatRequest,
+    Delivered,
+    Delivery,
+    DeliveryAnswer,
+    DeliveryKind,
+    MessageRef,
+)
+from agent.providers.demo_shop import seed_demo_shop
+from agent.providers.embedded_shop import EmbeddedShop
+from agent.providers.ledger_payments import LedgerPayments
+from agent.steps.announce import announce
+from agent.steps.decide import decide
+from agent.steps.execute import execute_due
+from agent.steps.receive import open_conversation, receive
+from agent.steps.sweep import sweep
+from agent.steps.turn import take_turn
+from bot.sandbox.payments_faults import FaultyPayments
+from storage import approvals, audit, conversations, people
+from storage.heartbeats import REPLICA, beat
+from storage.transaction import Store
+from tests.support.doubles import CountingIds, HandClock
+
+POLICY_FILE = Path(__file__).parents[2] / "agent" / "policy.yml"
+
+
+def shipped_policy(**refunds: object) -> Policy:
+    """Return the shipped policy with some refund rules replaced."""
+    document = yaml.safe_load(POLICY_FILE.read_text())
+    document["refunds"] |= refunds
+    return read_policy(document)
+
+
+@dataclass
+class ScriptedModel(ChatModel):
+    """A model that gives the answers it was told to, in order, and keeps what it was asked."""
+
+    answers: deque[ChatAnswer | ModelUnavailable] = field(default_factory=deque)
+    asked: list[ChatRequest] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Return a fixed name."""
+        return "scripted-1"
+
+    def complete(self, request: ChatRequest) -> ChatAnswer:
+        """Return the next answer; an unscripted question fails the test."""
+        self.asked.append(request)
+        assert self.answers, f"nobody scripted an answer to {request.messages[-1]}"
+        answer = self.answers.popleft()
+        if isinstance(answer, ModelUnavailable):
+            raise answer
+        return answer
+
+    def says(self, text: str) -> None:
+        """Queue plain words."""
+        self.answers.append(ChatAnswer(text, (), self.name, 10, 5))
+
+    def calls(self, *calls: tuple[str, str, str]) -> None:
+        """Queue tool calls: (call id, tool, raw arguments)."""
+        made = tuple(ToolCall(*call) for call in calls)
+        self.answers.append(ChatAnswer("", made, self.name, 10, 5))
+
+    def breaks(self, problem: str = "no answer") -> None:
+        """Queue a failure."""
+        self.answers.append(ModelUnavailable(problem))
+
+
+@dataclass
+class KeepingNotifier:
+    """A notifier that accepts everything and keeps it, giving each post a ts."""
+
+    deliveries: list[Delivery] = field(default_factory=list)
+    answers: deque[DeliveryAnswer] = field(default_factory=deque)
+
+    def deliver(self, delivery: Delivery) -> DeliveryAnswer:
+        """Keep the delivery; cards get a reference of their own."""
+        self.deliveries.append(delivery)
+        if self.answers:
+            return self.answers.popleft()
+        if delivery.kind is DeliveryKind.CARD:
+            return Delivered((MessageRef("C1", f"{len(self.deliveries)}.0"),))
+        return Delivered()
+
+    def of(self, kind: DeliveryKind) -> list[Delivery]:
+        """Return what was delivered of a kind."""
+        return [d for d in self.deliveries if d.kind is kind]
+
+
+@dataclass
+class Story:
+    """A desk, its people and what happens to it."""
+
+    desk: Desk
+    clock: HandClock
+    model: ScriptedModel
+    payments: FaultyPayments
+    notifier: KeepingNotifier
+    woken: list[Lane]
+
+    def hire(
+        self,
+        name: str,
+        *roles: Role,
+        kind: ActorKind = ActorKind.MEMBER,
+        identities: Iterable[Identity] = (),
+        active: bool = True,
+    ) -> Identity:
+        """Store a person with fixed roles; the identity returned is `cli:<name>`."""
+        own = Identity("cli", name)
+        actor = Actor(
+            id=ActorId(self.desk.ids.new("act")),
+            name=name.title(),
+            kind=kind,
+            active=active,
+            grants=tuple(RoleGrant(role, "fixed", None) for role in roles),
+            identities=(own, *identities),
+        )
+        with self.desk.store.transaction() as tx:
+            people.add(tx, actor, self.clock.now())
+        return own
+
+    def opens_chat(self, customer: str | None = "cus_ben") -> ConversationId:
+        """Start a conversation."""
+        known = None if customer is None else CustomerId(customer)
+        return open_conversation(self.desk, known).conversation_id
+
+    def says(self, conversation: ConversationId, text: str) -> None:
+        """Let the customer say something and run the desk until it rests."""
+        receive(self.desk, conversation, self.desk.ids.new("msg"), text)
+        self.rests()
+
+    def rests(self) -> None:
+        """Run every worker until none has anything left to do."""
+        while any([take_turn(self.desk), execute_due(self.desk), self.delivers()]):
+            pass
+
+    def delivers(self) -> int:
+        """Deliver what is due."""
+        return announce(self.desk, self.notifier)
+
+    def sweeps(self) -> None:
+        """Show life, sweep once, and run what follows."""
+        with self.desk.store.transaction() as tx:
+            beat(tx, self.desk.replica, REPLICA, self.clock.now())
+        sweep(self.desk)
+        self.rests()
+
+    def refund_call(
+        self,
+        amount: str,
+        order: str = "ORD-1001",
+        call_id: str = "call_1",
+        currency: str = "USD",
+        confidence: str | None = "0.95",
+        scope: str = "partial",
+    ) -> tuple[str, str, str]:
+        """Return a call of issue_refund for the script."""
+        sure = "" if confidence is None else f', "confidence": "{confidence}"'
+        arguments = (
+            f'{{"order_id": "{order}", "amount": "{amount}", "currency": "{currency}", '
+            f'"scope": "{scope}", "reason": "it wobbles"{sure}}}'
+        )
+        return (call_id, "issue_refund", arguments)
+
+    def asks_refund(
+        self,
+        conversation: ConversationId,
+        amount: str,
+        order: str = "ORD-1001",
+        **more: str,
+    ) -> None:
+        """Let the customer ask and the model propose exactly this refund."""
+        self.model.calls(self.refund_call(amount, order, **more))
+        self.model.says("I have asked for it.")
+        self.says(conversation, f"refund {amount} on {order}")
+
+    def only(self, status: Status) -> Approval:
+        """Return the one approval of a status."""
+        found = self.all(status)
+        assert len(found) == 1, found
+        return found[0]
+
+    def all(self, status: Status) -> tuple[Approval, ...]:
+        """Return the approvals of a status, oldest first."""
+        with self.desk.store.transaction(write=False) as tx:
+            return approvals.page(tx, status, "", 1000)
+
+    def approval(self, approval_id: ApprovalId) -> Approval:
+        """Return an approval as it is now."""
+        with self.desk.store.transaction(write=False) as tx:
+            found = approvals.get(tx, approval_id)
+        assert found is not None
+        return found
+
+    def decides(
+        self,
+        who: Identity,
+        verdict: Verdict,
+        approval: Approval,
+        **more: object,
+    ) -> DecideAnswer:
+        """Let a person decide through the API, having seen the stored hash."""
+        decision = Decision(
+            approval_id=approval.id,
+            identity=who,
+            verdict=verdict,
+            shown_hash=approval.payload_hash,
+            channel=Channel.API,
+        )
+        return decide(self.desk, replace(decision, **more))  # type: ignore[arg-type]
+
+    def approves(self, who: Identity, approval: Approval, **more: object) -> DecideAnswer:
+        """Approve."""
+        return self.decides(who, Verdict.APPROVE, approval, **more)
+
+    def rejects(
+        self, who: Identity, approval: Approval, reason: str = "outside the return window"
+    ) -> DecideAnswer:
+        """Reject with a reason the customer reads."""
+        return self.decides(
+            who,
+            Verdict.REJECT,
+            approval,
+            reason=reason,
+            category=RejectCategory.NOT_ELIGIBLE,
+        )
+
+    def edits(self, who: Identity, approval: Approval, amount: Money) -> DecideAnswer:
+        """Edit the amount."""
+        return self.decides(who, Verdict.EDIT, approval, amount=amount, reason="partly used")
+
+    def log(self, conversation: ConversationId) -> tuple[LogEvent, ...]:
+        """Return everything the customer reads."""
+        with self.desk.store.transaction(write=False) as tx:
+            return conversations.events_after(tx, conversation, 0)
+
+    def agent_words(self, conversation: ConversationId) -> list[str]:
+        """Return what the agent said, in order."""
+        return [
+            str(event.data["text"])
+            for event in self.log(conversation)
+            if event.data.get("role") == "agent"
+        ]
+
+    def chips(self, conversation: ConversationId) -> list[object]:
+        """Return the statuses of the approval chips, in order."""
+        return [
+            event.data["status"]
+            for event in self.log(conversation)
+            if event.type.value == "approval"
+        ]
+
+    def trail(self) -> list[str]:
+        """Return the tags of every audit event."""
+        with self.desk.store.transaction(write=False) as tx:
+            return [fact.type for fact in audit.walk(tx)]
+
+    def paid(self) -> list[tuple[str, Money]]:
+        """Return what the provider's own book shows as paid by the desk."""
+        ledger = LedgerPayments(self.desk.store, self.clock, self.desk.ids)
+        return [
+            (refund.order_id, refund.amount)
+            for refund in ledger.book()
+            if refund.key.startswith("rd-")
+        ]
+
+
+def tell_story(
+    store: Store, clock: HandClock, ids: CountingIds, policy: Policy | None = None
+) -> Story:
+    """Return a desk with the demo shop over a migrated database."""
+    seed_demo_shop(store, clock.now())
+    payments = FaultyPayments(LedgerPayments(store, clock, ids), wait=lambda _seconds: None)
+    model, woken = ScriptedModel(), list[Lane]()
+    desk = Desk(
+        store=store,
+        clock=clock,
+        ids=ids,
+        policy=policy or shipped_policy(),
+        shop=EmbeddedShop(store),
+        payments=payments,
+        model=model,
+        replica="srv-test",
+        wake=woken.append,
+    )
+    with store.transaction() as tx:
+        beat(tx, desk.replica, REPLICA, clock.now())
+    return Story(desk, clock, model, payments, KeepingNotifier(), woken)
+
+
+__all__ = ["ReplyTo", "ScriptedModel", "Story", "shipped_policy", "tell_story"]
