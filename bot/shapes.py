@@ -1,12 +1,15 @@
 """JSON shapes of http.md that more than one edge shows."""
 
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from agent.domain.approvals import Approval, ApprovalView, Snapshot, Vote
 from agent.domain.conversation import LogEvent, Run
 from agent.domain.decision import RefusalCode
-from agent.domain.payload import Json
 from agent.tools.orders import money_json
+
+# An object as it goes out. FastAPI cannot make a schema of the recursive type `Json`.
+JsonObject: TypeAlias = dict[str, object]
 
 # The HTTP status of each way in which a person's word may not count.
 REFUSAL_STATUS: dict[RefusalCode, int] = {
@@ -30,7 +33,7 @@ def rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def approval_json(view: ApprovalView) -> dict[str, Json]:
+def approval_json(view: ApprovalView) -> JsonObject:
     """Return an approval; `payload` is what is hashed and executed, untouched."""
     approval = view.approval
     return {
@@ -59,7 +62,7 @@ def approval_json(view: ApprovalView) -> dict[str, Json]:
     }
 
 
-def vote_json(vote: Vote) -> dict[str, Json]:
+def vote_json(vote: Vote) -> JsonObject:
     """Return who decided what, when and why; the note for staff stays inside."""
     return {
         "actor": vote.actor_name,
@@ -70,7 +73,7 @@ def vote_json(vote: Vote) -> dict[str, Json]:
     }
 
 
-def event_json(event: LogEvent) -> dict[str, Json]:
+def event_json(event: LogEvent) -> JsonObject:
     """Return one event of a customer's log."""
     return {
         "seq": event.seq,
@@ -80,7 +83,7 @@ def event_json(event: LogEvent) -> dict[str, Json]:
     }
 
 
-def run_json(run: Run) -> dict[str, Json]:
+def run_json(run: Run) -> JsonObject:
     """Return one line of a list of runs; the checkpoint has the rest."""
     return {
         "run_id": run.id,
@@ -94,7 +97,7 @@ def run_json(run: Run) -> dict[str, Json]:
     }
 
 
-def _risk(approval: Approval) -> dict[str, Json]:
+def _risk(approval: Approval) -> JsonObject:
     return {
         "reasons": [{"code": f.code.value, "text": f.text} for f in approval.findings],
         "confidence": approval.confidence,
@@ -103,7 +106,7 @@ def _risk(approval: Approval) -> dict[str, Json]:
     }
 
 
-def _order(snapshot: Snapshot) -> dict[str, Json]:
+def _order(snapshot: Snapshot) -> JsonObject:
     return {
         "total": money_json(snapshot.order_total),
         "captured": money_json(snapshot.captured),

@@ -41,7 +41,7 @@ _NOTE_ORDER = (
 )
 
 
-def begin(tx: Tx, approval: Approval, at: datetime) -> None:
+def start(tx: Tx, approval: Approval, at: datetime) -> None:
     """Record the approval's current attempt with its frozen request, before anything is sent."""
     tx.put(
         _INSERT,

@@ -27,6 +27,7 @@ _SPELLINGS: tuple[re.Pattern[str], ...] = (
 _ALSO = re.compile(rf"(?P<gap> ?(?:,|and|&|or|plus) ?){_DIGITS}{_UNIT_AHEAD}")
 _LONE = re.compile(rf"(?<![\w$€£¥.,\-]){_DIGITS}{_UNIT_AHEAD}")
 
+_COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 # Words that say nothing about which item is meant.
 _EMPTY = frozenset((
     "a", "an", "and", "any", "back", "black", "by", "card", "for", "from", "full", "half", "in",
@@ -157,14 +158,16 @@ def pieces_meant(text: str, line: SeenLine) -> int | None:
     """Return how many pieces of a line plain text speaks of; None when it had to be guessed."""
     if line.quantity <= 1:
         return 1
-    noun = _stem(_tokens(line.short_name)[-1]) if _tokens(line.short_name) else ""
+    tokens = _tokens(line.short_name) or [""]
+    noun = re.escape(tokens[-1])
+    of_noun = rf"(?: of)?(?: (?:the|my|these|those))?(?: \w+)? {noun}"
     if re.search(r"\b(?:both|all|every|each)\b", text):
         return line.quantity
-    if re.search(r"\b(?:one|1|single|an?) (?:of )?", text):
+    if re.search(rf"\b(?:one|1|single|an?){of_noun}", text):
         return 1
-    if counted := re.search(r"(?<![\w$€£¥.])([2-9])\b(?! ?%)", text):
-        return min(int(counted[1]), line.quantity)
-    plural = any(word != noun and _stem(word) == noun for word in re.findall(r"[a-z0-9]+", text))
+    if counted := re.search(rf"\b([2-9]|{'|'.join(_COUNTS)}){of_noun}", text):
+        return min(_COUNTS.get(counted[1]) or int(counted[1]), line.quantity)
+    plural = any(word != _stem(word) == tokens[-1] for word in re.findall(r"[a-z0-9]+", text))
     return line.quantity if plural else None
 
 

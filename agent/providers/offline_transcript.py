@@ -1,13 +1,18 @@
-"""The transcript as the offline model reads it: what is asked now, and what is known from before."""
+"""The transcript as the offline model reads it: what is asked now, and what came before."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.domain.conversation import ChatMessage
-from agent.domain.payload import canonical
 from agent.providers.offline_orders import SeenOrder, find_refs, read_order
-from agent.providers.offline_words import ASK_AMOUNT, ASK_ITEM, ASK_ORDER, plain_text
+from agent.providers.offline_words import (
+    ASK_AMOUNT,
+    ASK_ITEM,
+    ASK_ORDER,
+    offered_refund,
+    plain_text,
+)
 
 OUTCOME_EVENT = "approval_outcome"
 _MAX_THREAD = 4
@@ -20,6 +25,23 @@ class Wanted:
 
     name: str
     arguments: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """The model answers the customer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The model asks for tools first."""
+
+    wanted: tuple[Wanted, ...]
+
+
+Move = Say | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +128,34 @@ class Turn:
         return tuple(texts)
 
     def last_proposal(self) -> dict[str, object] | None:
-        """Return the arguments of the newest refund proposed before this message."""
+        """Return the arguments of the newest refund proposed, of the order spoken of if known."""
+        made = [
+            read_object(call.arguments)
+            for message in reversed(self.earlier)
+            for call in reversed(message.calls)
+            if call.name == "issue_refund"
+        ]
+        topic = self.topic()
+        about = [arguments for arguments in made if arguments.get("order_id") == topic]
+        return next(iter(about or made), None)
+
+    def last_outcome(self, order_id: str) -> str | None:
+        """Return how the newest request about an order ended, None if none has."""
         for message in reversed(self.earlier):
-            for call in reversed(message.calls):
-                if call.name == "issue_refund":
-                    return read_object(call.arguments)
+            fields = read_outcome(message)
+            if fields is not None and fields.get("order_id") == order_id:
+                return str(fields.get("outcome"))
         return None
 
-    def last_complaint(self) -> str:
-        """Return the newest message of the customer before this one, empty if there is none."""
+    def last_asked(self) -> str:
+        """Return the customer's message before this one, empty if there is none."""
         return next((m.content for m in reversed(self.earlier) if m.role == "user"), "")
 
 
 def read_turn(messages: Sequence[ChatMessage]) -> Turn | None:
     """Find what is to be answered, None if everything was.
 
-    An answer belongs to the newest open message; what stays open below is answered next.
+    An answer belongs to the newest open message, a tool's result to the one its call was for.
     """
     open_places: list[int] = []
     for place, message in enumerate(messages):
@@ -129,9 +163,11 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn | None:
             open_places.append(place)
         elif message.role == "assistant" and not message.calls and open_places:
             open_places.pop()
-    if not open_places:
+    end = _calling_place(messages)
+    before = [place for place in open_places if place < end]
+    if not before:
         return None
-    place = open_places[-1]
+    place = before[-1]
     return Turn(
         asked=messages[place],
         earlier=tuple(messages[:place]),
@@ -157,8 +193,18 @@ def read_object(text: str) -> dict[str, object]:
 
 
 def asks_back(said: str) -> bool:
-    """Tell whether the agent's words end in a question about the customer's request."""
-    return any(question in said for question in (ASK_ORDER, ASK_ITEM, ASK_AMOUNT))
+    """Tell whether the agent's words ask something about the customer's request."""
+    questions = (ASK_ORDER, ASK_ITEM, ASK_AMOUNT)
+    return any(question in said for question in questions) or offered_refund(said) is not None
+
+
+def _calling_place(messages: Sequence[ChatMessage]) -> int:
+    """Return where the call of a result at the end was made, the end if there is no such result."""
+    if messages and messages[-1].role == "tool":
+        for place in range(len(messages) - 1, -1, -1):
+            if any(call.call_id == messages[-1].call_id for call in messages[place].calls):
+                return place
+    return len(messages)
 
 
 def _steps(messages: Sequence[ChatMessage]) -> list[Step]:

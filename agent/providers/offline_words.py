@@ -5,6 +5,8 @@ import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent.domain.money import Money
+
 # As much of a message as is read; the desk takes no longer ones.
 MAX_READ = 4_000
 MAX_QUOTE = 200
@@ -24,6 +26,7 @@ class Intent(StrEnum):
     CANCEL = "cancel"
     COMPLAINT = "complaint"
     STATUS = "status"
+    ORDER = "order"
     THANKS = "thanks"
     BYE = "bye"
     HELLO = "hello"
@@ -209,11 +212,14 @@ RULES: tuple[Rule, ...] = (
             r"\bon (?:its|the) way\b",
             r"\bstatus\b",
             r"\bwhen (?:will|is|does|do|can)\b",
-            r"\borders?\b",
-            r"\bwhat did i (?:order|buy)\b",
-            r"\b(?:my|the) (?:parcel|package|purchases?)\b",
+            r"\bwhat (?:did|have) i (?:order|buy|bought)",
+            r"\b(?:show|list|see|tell)\b[^.?!]*\borders\b",
             r"\bhow much (?:did i|have i|is left|was|can)\b",
         ),
+    ),
+    Rule(
+        Intent.ORDER,
+        _any(r"\borders?\b", r"\b(?:my|the) (?:parcel|package|purchases?)\b"),
     ),
     Rule(Intent.THANKS, _any(r"\b(?:thanks?|thank you|thx|ty|cheers|appreciated?|grateful)\b")),
     Rule(Intent.BYE, _any(r"\b(?:good ?bye|bye|see (?:you|ya)|good night|have a (?:nice|good))\b")),
@@ -235,7 +241,7 @@ _YES = _any(
     r"|absolutely|definitely|correct|exactly|why not|i would|i'd like that|that would be \w+"
     r"|ok(?:ay)?|alright|all right|fine|sounds good)\b[^?0-9]{0,40}$"
 )
-_FIRM_YES = _any(r"^\W*(?:yes|yeah|yep|yup|sure|please)\b")
+_FIRM_YES = _any(r"^\W*(?:yes|yeah|yep|yup|sure)\b")
 _NO = _any(
     r"^\W*(?:no|nope|nah|not now|don't|do not|leave it|not really|rather not|that's all"
     r"|that is all|nothing|never ?mind)\b[^?0-9]{0,40}$"
@@ -250,6 +256,10 @@ OFFER_PERSON = "Would you like me to pass you to a person of our team?"
 OFFER_AGAIN = "Shall I ask again?"
 SOMETHING_ELSE = "Is there anything else I can do for you?"
 
+_REFUND_OFFERED = re.compile(
+    r"Shall I request a refund of (?P<amount>[0-9][0-9,.]*) (?P<currency>[A-Z]{3})"
+    r" on (?P<order>\S+)\?"
+)
 _PERSON_OFFERED = _any(
     r"\b(?:pass|connect|hand|put|transfer)\b[^.!]{0,40}\b(?:person|people|colleague|human|team)\b",
     r"\b(?:talk|speak) to a (?:person|human|colleague)\b",
@@ -275,16 +285,39 @@ def intent_of(text: str) -> Intent | None:
     return None
 
 
+def complains(text: str) -> bool:
+    """Tell whether plain text says that something is wrong with the goods."""
+    return any(rule.pattern.search(text) for rule in RULES if rule.intent is Intent.COMPLAINT)
+
+
 def says_yes(text: str) -> bool:
     """Tell whether plain text agrees; `ok thanks` is a thank-you."""
     if not _YES.search(text):
         return False
-    return _FIRM_YES.search(text) is not None or _THANKS.search(text) is None
+    return says_firm_yes(text) or _THANKS.search(text) is None
+
+
+def says_firm_yes(text: str) -> bool:
+    """Tell whether plain text begins with a yes, whatever follows."""
+    return _FIRM_YES.search(text) is not None
 
 
 def says_no(text: str) -> bool:
     """Tell whether plain text turns an offer down."""
     return _NO.search(text) is not None
+
+
+def offer_refund(amount: Money, order_id: str) -> str:
+    """Return the question whether to request a refund."""
+    return f"Shall I request a refund of {amount} on {order_id}?"
+
+
+def offered_refund(said: str) -> tuple[str, str, str] | None:
+    """Return plain amount, currency and order of a refund that the agent's words offer."""
+    match = _REFUND_OFFERED.search(said)
+    if match is None:
+        return None
+    return match["amount"].replace(",", ""), match["currency"], match["order"]
 
 
 def offers_person(said: str) -> bool:

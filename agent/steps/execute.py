@@ -35,12 +35,10 @@ _LOOK_BASE = timedelta(seconds=5)
 
 
 def execute_due(desk: Desk, limit: int = 20) -> int:
-    """Carry out approved rows that are due; returns how many were taken up."""
+    """Carry out approved rows that are due; returns how many moved."""
     with desk.store.transaction(write=False) as tx:
         waiting = approvals.due(tx, Status.APPROVED, desk.clock.now(), limit)
-    for approval_id in waiting:
-        execute(desk, approval_id)
-    return len(waiting)
+    return sum(execute(desk, approval_id) is not None for approval_id in waiting)
 
 
 def execute(desk: Desk, approval_id: ApprovalId) -> Approval | None:
@@ -241,7 +239,7 @@ def _begin(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval | 
     )
     if claimed is None:
         return None
-    attempts.begin(tx, claimed, now)
+    attempts.start(tx, claimed, now)
     data: Payload = {"attempt": claimed.attempts, "key": claimed.idempotency_key}
     fact = audit.Fact(
         AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, claimed.id

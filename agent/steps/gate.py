@@ -159,7 +159,7 @@ def _enter(
 
 def _run_now(tx: Tx, desk: Desk, row: Approval, now: datetime) -> Approval:
     approvals.add(tx, row)
-    attempts.begin(tx, row, now)
+    attempts.start(tx, row, now)
     claimed = audit.Fact(
         AuditType.EXECUTION_CLAIMED,
         desk.replica,

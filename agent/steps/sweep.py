@@ -155,7 +155,7 @@ def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approv
             )
             if resent is None:
                 return None
-            attempts.begin(tx, resent, now)
+            attempts.start(tx, resent, now)
             data: Payload = {"attempt": resent.attempts, "key": resent.idempotency_key}
             fact = audit.Fact(
                 AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, resent.id

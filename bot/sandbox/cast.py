@@ -14,11 +14,11 @@ ANA = Person(
 )
 BEN = Person(
     id="ben",
-    name="Ben Adeyemi",
-    slack_user_id="U07BENADEYE",
-    email="ben.adeyemi@shopstream.example",
+    name="Ben Ortiz",
+    slack_user_id="U07BENORTIZ",
+    email="ben.ortiz@shopstream.example",
     title="Support specialist",
-    initials="BA",
+    initials="BO",
     colour="#2b7a4b",
     roles=("refund_approver",),
 )

@@ -23,7 +23,7 @@ AUDIENCE = "supportdesk"
 TOKEN_LIFE = timedelta(minutes=15)
 
 # As many as a person looks through; `q` and `limit` reach the others.
-_SHOWN = 50
+_SHOWN = 500
 _MOST_SHOWN = 500
 
 

@@ -1,10 +1,11 @@
-"""Block Kit by the piece. Untrusted text goes into literal carriers only; mrkdwn is for our words."""
+"""Block Kit by the piece: untrusted text in literal carriers only, mrkdwn for our own words."""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from bot.slack.names import Action
 from bot.slack.text import escape
 
 Block: TypeAlias = dict[str, Any]
@@ -36,8 +37,9 @@ def section(text: str) -> Block:
 
 
 def fields(pairs: Sequence[tuple[str, str]]) -> Block:
-    """Return up to ten labelled values side by side, all literal."""
-    return {"type": "section", "fields": [plain(f"{label}\n{value}") for label, value in pairs]}
+    """Return up to five labelled values: our label in bold, and beside it the value, literal."""
+    cells = [(ours(f"*{label}*"), plain(value)) for label, value in pairs]
+    return {"type": "section", "fields": [cell for pair in cells for cell in pair]}
 
 
 def context(*elements: Block) -> Block:
@@ -51,12 +53,12 @@ def actions(block_id: str, *elements: Block) -> Block:
 
 
 def button(
-    action_id: str, label: str, value: str, style: Literal["primary", "danger"] | None = None
+    action_id: Action, label: str, value: str, style: Literal["primary", "danger"] | None = None
 ) -> Block:
     """Return a button."""
     found: Block = {
         "type": "button",
-        "action_id": action_id,
+        "action_id": action_id.value,
         "text": plain(label),
         "value": value,
     }
@@ -104,6 +106,14 @@ def utc(at: datetime) -> str:
 def line(*elements: Block) -> Block:
     """Return one paragraph of a rich text."""
     return {"type": "rich_text_section", "elements": list(elements)}
+
+
+def lines(*rows: Sequence[Block]) -> Block:
+    """Return one paragraph of several lines: clients differ on what parts two paragraphs."""
+    elements = list(rows[0])
+    for row in rows[1:]:
+        elements += [word("\n"), *row]
+    return line(*elements)
 
 
 def bullets(*lines: Block) -> Block:

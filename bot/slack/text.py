@@ -8,6 +8,9 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _BMP_END = 0xFFFF
 
+# For texts that are shown whole.
+NO_LIMIT = 1_000_000
+
 
 def visible(text: str, *, lines: bool = False) -> str:
     r"""Return the text with every character that cannot be seen written out, e.g. `\u202e`.

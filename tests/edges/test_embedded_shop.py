@@ -2,8 +2,6 @@
 
 from datetime import datetime, timedelta
 
-import pytest
-
 from agent.domain.ids import CustomerId
 from agent.domain.money import Money
 from agent.ports import Customer, OrderLine, ShopOrder
@@ -44,31 +42,17 @@ def save(store: Store, *orders: ShopOrder) -> EmbeddedShop:
     return EmbeddedShop(store)
 
 
-@pytest.mark.parametrize(
-    "reference", ["#W2611340", "W2611340", "w2611340", "  #w2611340 ", "#w2611340\n"]
-)
-def test_an_order_is_found_however_a_person_writes_it(store: Store, reference: str) -> None:
+def test_an_order_is_found_however_a_person_writes_it(store: Store) -> None:
     order = an_order("#W2611340")
-    assert save(store, order, an_order("#W2611341")).order(reference) == order
+    shop = save(store, order, an_order("#W2611341"))
+    written = ["#W2611340", "W2611340", "w2611340", "  #w2611340 ", "#w2611340\n"]
+    assert [shop.order(reference) for reference in written] == [order] * 5
 
 
-@pytest.mark.parametrize(
-    "reference",
-    [
-        "",
-        "#",
-        "##W2611340",
-        "W26113401",
-        "W261134",
-        "W2611340\x00",
-        "\ud800",
-        "W'; --",
-        "%",
-        "x" * 99,
-    ],
-)
-def test_what_is_no_order_is_none(store: Store, reference: str) -> None:
-    assert save(store, an_order("#W2611340")).order(reference) is None
+def test_what_is_no_order_is_none(store: Store) -> None:
+    shop = save(store, an_order("#W2611340"))
+    written = ["", "#", "##W2611340", "W26113401", "W261134", "W2611340\x00", "\ud800", "W'; --"]
+    assert [shop.order(reference) for reference in (*written, "%", "x" * 99)] == [None] * 10
 
 
 def test_a_customer_is_found_by_id(store: Store) -> None:
@@ -120,21 +104,20 @@ def test_the_directory_shows_the_newest_customers_with_their_orders(store: Store
     assert [one.customer for one in shop.directory(" ", 1)] == [PETE]
 
 
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        ("LIND", ["Nora Lind"]),
-        ("example.com", ["Pete 100% Grant", "Nora Lind"]),
-        ("#n-1", ["Nora Lind"]),
-        ("n-", []),
-        ("100%", ["Pete 100% Grant"]),
-        ("%", ["Pete 100% Grant"]),
-        ("e_g", ["Pete 100% Grant"]),
-        ("\\", []),
-        ("nobody", []),
-        ("\x00", []),
-    ],
-)
-def test_the_directory_can_be_searched(store: Store, words: str, names: list[str]) -> None:
+def test_the_directory_can_be_searched(store: Store) -> None:
     shop = save(store, an_order("N-1"), an_order("P-1", PETE))
-    assert [one.customer.name for one in shop.directory(words, 50)] == names
+    nora, pete = NORA.name, PETE.name
+    wanted = {
+        "LIND": [nora],
+        "example.com": [pete, nora],
+        "#n-1": [nora],
+        "n-": [],
+        "100%": [pete],
+        "%": [pete],
+        "e_g": [pete],
+        "\\": [],
+        "nobody": [],
+        "\x00": [],
+    }
+    found = {words: [one.customer.name for one in shop.directory(words, 50)] for words in wanted}
+    assert found == wanted

@@ -101,26 +101,19 @@ def test_an_order_is_shown_with_its_money(client: TestClient) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("customer", "order", "facts"),
-    [
-        ("cus_priya", "ORD-1006", {"status": "partly_refunded", "disputed": False}),
-        ("cus_priya", "ORD-1010", {"status": "paid", "final_sale": True}),
-        ("cus_priya", "ORD-1011", {"status": "paid", "final_sale": True}),
-        ("cus_jonas", "ORD-1014", {"status": "cancelled", "remaining": ZERO}),
-        ("cus_yuki", "ORD-1007", {"status": "paid", "disputed": True}),
-        (
-            "cus_yuki",
-            "ORD-1012",
-            {"total": {"minor": 24800, "currency": "JPY", "display": "24,800 JPY"}},
-        ),
-    ],
-)
-def test_every_case_can_be_told_apart(
-    client: TestClient, customer: str, order: str, facts: dict[str, object]
-) -> None:
-    shown = orders_of(client, customer)[order]
-    assert {name: shown[name] for name in facts} == facts
+def test_every_case_can_be_told_apart(client: TestClient) -> None:
+    priya, jonas, yuki = (orders_of(client, f"cus_{name}") for name in ("priya", "jonas", "yuki"))
+    assert priya["ORD-1006"]["status"] == "partly_refunded"
+    assert priya["ORD-1010"]["final_sale"] is True
+    assert [item["final_sale"] for item in priya["ORD-1010"]["items"]] == [False, True]
+    assert priya["ORD-1011"]["final_sale"] is True
+    assert (jonas["ORD-1014"]["status"], jonas["ORD-1014"]["remaining"]) == ("cancelled", ZERO)
+    assert yuki["ORD-1007"]["disputed"] is True
+    assert yuki["ORD-1012"]["total"] == {
+        "minor": 24800,
+        "currency": "JPY",
+        "display": "24,800 JPY",
+    }
 
 
 def test_what_was_refunded_and_what_is_left_add_up(
@@ -199,35 +192,44 @@ def test_ordered_faults_reach_the_provider(client: TestClient, payments: FaultyP
     assert isinstance(payments.refund(CHAIR), Declined)
 
 
+@pytest.mark.parametrize("customer_id", ["cus_nobody", "cus\x00"])
+def test_an_unknown_customer_gets_no_token(client: TestClient, customer_id: str) -> None:
+    answer = client.post("/shop/token", json={"customer_id": customer_id})
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert (problem["status"], problem["code"]) == (404, "not_found")
+    assert customer_id in problem["detail"]
+
+
+# The shape of a request is judged before any database is asked.
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
-    ("path", "body", "status", "code", "named"),
+    ("path", "body", "named"),
     [
-        ("/shop/token", {"customer_id": "cus_nobody"}, 404, "not_found", "cus_nobody"),
-        ("/shop/token", {"customer_id": "cus\x00"}, 404, "not_found", "cus"),
-        ("/shop/token", {}, 422, "invalid", "customer_id"),
-        ("/shop/token", {"customer_id": 7}, 422, "invalid", "customer_id"),
-        ("/shop/token", {"customer_id": "cus_ben", "email": "x"}, 422, "invalid", "email"),
-        ("/payments/faults", {"kind": "explode", "times": 1}, 422, "invalid", "kind"),
-        ("/payments/faults", {"kind": "slow", "times": 0}, 422, "invalid", "times"),
-        ("/payments/faults", {"kind": "slow", "times": 1001}, 422, "invalid", "times"),
-        ("/payments/faults", {"kind": "slow", "times": "1"}, 422, "invalid", "times"),
-        ("/payments/faults", {"kind": "slow", "often": 1}, 422, "invalid", "often"),
-        ("/payments/faults", [], 422, "invalid", "body"),
+        ("/shop/token", {}, "customer_id"),
+        ("/shop/token", {"customer_id": 7}, "customer_id"),
+        ("/shop/token", {"customer_id": "cus_ben", "email": "x"}, "email"),
+        ("/payments/faults", {"kind": "explode", "times": 1}, "kind"),
+        ("/payments/faults", {"kind": "slow", "times": 0}, "times"),
+        ("/payments/faults", {"kind": "slow", "times": 1001}, "times"),
+        ("/payments/faults", {"kind": "slow", "times": "1"}, "times"),
+        ("/payments/faults", {"kind": "slow", "often": 1}, "often"),
+        ("/payments/faults", [], "body"),
     ],
 )
 def test_a_bad_request_is_answered_with_what_is_wrong(
-    client: TestClient, path: str, body: object, status: int, code: str, named: str
+    client: TestClient, path: str, body: object, named: str
 ) -> None:
     answer = client.post(path, json=body)
-    assert answer.status_code == status
+    assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
-    assert (problem["status"], problem["code"]) == (status, code)
+    assert (problem["status"], problem["code"]) == (422, "invalid")
     assert named in problem["detail"]
-    assert problem["title"]
-    assert problem["type"]
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("query", ["limit=0", "limit=501", "limit=many", f"q={'x' * 201}"])
 def test_a_bad_search_is_refused(client: TestClient, query: str) -> None:
     answer = client.get(f"/shop/customers?{query}")

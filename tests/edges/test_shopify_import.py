@@ -1,5 +1,6 @@
 """Importing an order export: twice doubles nothing, and no refund is lost or counted twice."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -180,6 +181,17 @@ def test_progress_counts_the_lines_of_the_file(store: Store) -> None:
     report = import_orders(store, read_orders(export(*rows)), START, seen.append)
     assert seen == [201, 252]
     assert (report.added, len(report.bad)) == (250, 1)
+
+
+def test_imports_of_one_file_at_once_store_it_once(store: Store, payments: LedgerPayments) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        reports = list(pool.map(lambda _: load(store, *small_export()), range(4)))
+    assert [report.bad for report in reports] == [[]] * 4
+    assert sorted(refund.key for refund in payments.book()) == [
+        "import-#S2002-2000",
+        "import-#S2003-6400",
+    ]
+    assert load(store, *small_export()) == ImportReport(0, 9, 0, [])
 
 
 def test_the_full_export_comes_in_once(store: Store, payments: LedgerPayments) -> None:

@@ -5,6 +5,7 @@ from agent.domain.decision import Decided, RefusalCode, Refused
 from agent.domain.money import Money
 from agent.domain.roles import Role
 from agent.ports import DeliveryKind
+from tests.story.orders import owner_of
 from tests.support.desk import Story
 
 CHAIR = Money(16000, "USD")
@@ -42,10 +43,3 @@ def test_a_small_refund_runs_at_once(story: Story) -> None:
     story.asks_refund(chat, "50.00")
     assert story.paid() == [("ORD-1001", Money(5000, "USD"))]
     assert story.chips(chat) == ["done"]
-
-
-def owner_of(story: Story, order: str) -> str:
-    """Return whose order it is."""
-    found = story.desk.shop.order(order)
-    assert found is not None
-    return found.customer_id

@@ -140,6 +140,22 @@ class Story:
             people.add(tx, actor, self.clock.now())
         return own
 
+    def mirrored(self, name: str, role: Role) -> Identity:
+        """Store a person whose role was read from a Slack user group just now."""
+        own = Identity("slack", f"T1:U_{name}")
+        grant = RoleGrant(role, "slack:group", self.clock.now())
+        actor = Actor(
+            ActorId(self.desk.ids.new("act")),
+            name.title(),
+            ActorKind.MEMBER,
+            active=True,
+            grants=(grant,),
+            identities=(own,),
+        )
+        with self.desk.store.transaction() as tx:
+            people.add(tx, actor, self.clock.now())
+        return own
+
     def opens_chat(self, customer: str | None = "cus_ben") -> ConversationId:
         """Start a conversation."""
         known = None if customer is None else CustomerId(customer)

@@ -4,7 +4,7 @@ import io
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.domain.money import Money
@@ -294,6 +294,7 @@ def test_a_column_that_is_not_needed_may_be_absent() -> None:
     assert good(lines)["#T1"].customer_name == "tess.moor@example.com"
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_stray_quote_costs_only_the_order_it_stands_in(data: st.DataObject) -> None:
     lines, before = small_export(), good(small_export())
@@ -307,6 +308,7 @@ def test_a_stray_quote_costs_only_the_order_it_stands_in(data: st.DataObject) ->
     }
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=60)))
 def test_no_bytes_whatever_break_the_reader(rows: list[bytes]) -> None:
     lines = export(line(Name="#T0"), *(row + b"\n" for row in rows))

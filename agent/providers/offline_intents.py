@@ -1,0 +1,166 @@
+"""What the offline model does about each intent."""
+
+import re
+from collections.abc import Callable
+
+from agent.providers import offline_answers as answers
+from agent.providers.offline_amounts import spoken_amounts, with_digits
+from agent.providers.offline_orders import find_refs
+from agent.providers.offline_refund import ask_again, plan_refund, take_offer
+from agent.providers.offline_search import (
+    LIST_ORDERS,
+    Found,
+    Missing,
+    find_orders,
+    fresh_reads,
+    order_reads,
+    signed_out,
+)
+from agent.providers.offline_transcript import Call, Move, Say, Turn, Wanted
+from agent.providers.offline_wish import Piece, read_wish
+from agent.providers.offline_words import (
+    OFFER_AGAIN,
+    Intent,
+    intent_of,
+    offered_refund,
+    offers_person,
+    plain_text,
+    quote,
+    says_firm_yes,
+    says_no,
+    says_yes,
+)
+
+_MAX_QUESTION = 500
+_SEVERAL = re.compile(r"\b(?:orders|purchases|everything i)\b")
+# Said as an answer, these only add to the request before them.
+_ADDS_TO_A_REQUEST = frozenset({
+    Intent.REFUND, Intent.COMPLAINT, Intent.CANCEL, Intent.ORDER, Intent.FINE,
+})  # fmt: skip
+_SMALL_TALK = frozenset({None, Intent.FINE, Intent.THANKS, Intent.HELLO})
+
+
+def move_for(turn: Turn) -> Move:
+    """Return what to say or to call next for a customer's message."""
+    reply = _reply_to_offer(turn)
+    if reply is not None:
+        return reply
+    intent = _intent(turn.asked.content)
+    older = (_intent(text) for text in turn.thread()[1:])
+    pending = next((found for found in older if found is not None), None)
+    if pending is not None and (intent is None or intent in _ADDS_TO_A_REQUEST):
+        intent = Intent.REFUND if intent is Intent.REFUND else pending
+    return Say(answers.CLARIFY) if intent is None else _HANDLERS[intent](turn)
+
+
+def _intent(content: str) -> Intent | None:
+    """Return what a message is about; an amount alone asks for money, an order alone for news."""
+    text = plain_text(content)
+    intent = intent_of(text)
+    refs, masked = find_refs(with_digits(text))
+    if intent in _SMALL_TALK and spoken_amounts(masked):
+        return Intent.REFUND
+    return Intent.ORDER if intent is None and refs else intent
+
+
+def _reply_to_offer(turn: Turn) -> Move | None:
+    text, said = turn.text, turn.last_said()
+    intent, offer = intent_of(text), offered_refund(said)
+    short = intent in _SMALL_TALK and not re.search(r"[0-9]", text)
+    if offer and ((short and says_yes(text)) or (intent is Intent.REFUND and _plain_yes(text))):
+        return take_offer(turn, *offer)
+    if short and says_yes(text):
+        if OFFER_AGAIN in said:
+            return ask_again(turn)
+        if offers_person(said):
+            return _hand_off(turn)
+    if short and says_no(text) and said:
+        return Say(answers.FINE if "?" in said and intent is None else answers.GOODBYE)
+    return None
+
+
+def _plain_yes(text: str) -> bool:
+    return says_firm_yes(text) and not spoken_amounts(with_digits(text))
+
+
+def _hand_off(turn: Turn) -> Move:
+    return Call(
+        (Wanted("hand_off", {"reason": f'The customer asks: "{quote(turn.asked.content)}"'}),)
+    )
+
+
+def _news(turn: Turn) -> Move:
+    reads = fresh_reads(turn, [Wanted("refund_status", {})])
+    if reads:
+        return Call(reads)
+    if signed_out(turn):
+        return Say(answers.SIGN_IN)
+    result = turn.results("refund_status")[-1].result
+    found = result.get("requests")
+    if not isinstance(found, list):
+        return Say(answers.UNREADABLE_RESULT)
+    requests = [request for request in found if isinstance(request, dict)]
+    refs, _ = find_refs(turn.text)
+    asked = [r for r in requests if any(ref.names(str(r.get("order_id"))) for ref in refs)]
+    current = [r for r in asked or requests if r.get("status") != "replaced"]
+    return Say(answers.stands_words(current or requests))
+
+
+def _policy(turn: Turn) -> Move:
+    question = turn.asked.content.encode(errors="replace").decode()[:_MAX_QUESTION]
+    reads = fresh_reads(turn, [Wanted("check_policy", {"question": question})])
+    if reads:
+        return Call(reads)
+    passages = turn.results("check_policy")[-1].result.get("passages")
+    return Say(answers.passages_words(passages if isinstance(passages, list) else []))
+
+
+def _status(turn: Turn) -> Move:
+    piece = read_wish(turn)[0]
+    several = not piece.refs and _SEVERAL.search(turn.text) is not None
+    reads = fresh_reads(turn, [LIST_ORDERS] if several else order_reads(turn, piece))
+    if reads:
+        return Call(reads)
+    if signed_out(turn):
+        return Say(answers.SIGN_IN)
+    listed = turn.listed() or ()
+    hits = [] if several else find_orders(turn, piece)
+    words = [hit.words for hit in hits if isinstance(hit, Missing)]
+    found = [hit for hit in hits if isinstance(hit, Found)]
+    shown = [hit.order for hit in found]
+    if not words and (not found or _merely_likely(turn, piece, found)):
+        shown = list(listed)
+    words += [answers.order_words(order) for order in shown[: answers.MOST_LISTED]]
+    if len(shown) > answers.MOST_LISTED:
+        words.append(f"There are {len(shown) - answers.MOST_LISTED} older ones as well.")
+    return Say(" ".join(words) or answers.NO_ORDERS)
+
+
+def _merely_likely(turn: Turn, piece: Piece, found: list[Found]) -> bool:
+    """Tell whether an order was only taken because it alone can be refunded."""
+    named = piece.refs or piece.newest or any(hit.lines for hit in found)
+    return not named and turn.topic() is None
+
+
+def _says(text: str) -> Callable[[Turn], Move]:
+    return lambda _turn: Say(text)
+
+
+_HANDLERS: dict[Intent, Callable[[Turn], Move]] = {
+    Intent.ABOUT: _says(answers.ABOUT),
+    Intent.HUMAN: _hand_off,
+    Intent.AGAIN: ask_again,
+    Intent.WITHDRAW: _says(answers.WITHDRAW),
+    Intent.NEWS: _news,
+    Intent.REPLACE: _says(answers.REPLACE),
+    Intent.POLICY: _policy,
+    Intent.REFUND: plan_refund,
+    Intent.CANCEL: lambda turn: plan_refund(turn, offer=answers.CANCEL),
+    Intent.COMPLAINT: lambda turn: plan_refund(turn, offer=answers.SORRY),
+    Intent.STATUS: _status,
+    Intent.ORDER: _status,
+    Intent.THANKS: _says(answers.THANKED),
+    Intent.BYE: _says(answers.GOODBYE),
+    Intent.HELLO: _says(answers.GREETING),
+    Intent.FINE: _says(answers.FINE),
+}

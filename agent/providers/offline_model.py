@@ -1,0 +1,79 @@
+"""A small model for demo and tests: rules over the transcript, no key, no chance, no memory.
+
+It sees what any chat model sees, and has to call the same tools to learn anything.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+from agent.domain.conversation import ChatMessage, ToolCall
+from agent.ports import ChatAnswer, ChatModel, ChatRequest
+from agent.providers import offline_answers as answers
+from agent.providers.offline_intents import move_for
+from agent.providers.offline_transcript import Call, Move, Say, read_outcome, read_turn
+from agent.providers.offline_words import SOMETHING_ELSE
+
+NAME = "offline-1"
+
+# More calls than any sentence needs; a transcript that goes round in circles ends here.
+_MOST_STEPS = 16
+_CALL_ID = re.compile(r"call_([0-9]{1,9})_[0-9]{1,9}")
+
+
+class OfflineModel(ChatModel):
+    """Understands ordinary English about this shop's orders."""
+
+    @property
+    @override
+    def name(self) -> str:
+        """Return the model's name and version."""
+        return NAME
+
+    @override
+    def complete(self, request: ChatRequest) -> ChatAnswer:
+        """Answer by the rules; the same transcript always gets the same answer."""
+        move = _next_move(request.messages)
+        offered = {tool.name for tool in request.tools}
+        if isinstance(move, Call) and not offered.issuperset(w.name for w in move.wanted):
+            move = Say(answers.UNABLE)
+        return _answer(move, request.messages)
+
+
+def _next_move(messages: Sequence[ChatMessage]) -> Move:
+    turn = read_turn(messages)
+    if turn is None:
+        return Say(SOMETHING_ELSE)
+    outcome = read_outcome(turn.asked)
+    if outcome is not None:
+        return Say(answers.outcome_words(outcome))
+    if turn.results("hand_off"):
+        handed = turn.results("hand_off")[-1].result
+        return Say(answers.HANDED_OFF if handed.get("ok") is True else answers.UNABLE)
+    if len(turn.steps) > _MOST_STEPS:
+        return Say(answers.UNABLE)
+    move = move_for(turn)
+    if isinstance(move, Call) and any(turn.made(wanted) for wanted in move.wanted):
+        return Say(answers.UNREADABLE_RESULT)
+    return move
+
+
+def _answer(move: Move, messages: Sequence[ChatMessage]) -> ChatAnswer:
+    text = move.text if isinstance(move, Say) else ""
+    number = _next_number(messages)
+    calls = tuple(
+        ToolCall(f"call_{number}_{i}", w.name, json.dumps(w.arguments, ensure_ascii=False))
+        for i, w in enumerate(move.wanted if isinstance(move, Call) else ())
+    )
+    said = text or " ".join(call.arguments for call in calls)
+    read = sum(len(message.content.split()) for message in messages)
+    return ChatAnswer(text, calls, NAME, tokens_in=read, tokens_out=len(said.split()))
+
+
+def _next_number(messages: Sequence[ChatMessage]) -> int:
+    """Return the place of the next message, or more where older messages were cut off."""
+    ids = [call.call_id for message in messages for call in message.calls]
+    seen = [int(match[1]) for call_id in ids if (match := _CALL_ID.fullmatch(call_id))]
+    return max(len(messages), max(seen, default=-1) + 1)

@@ -1,0 +1,100 @@
+"""What every command is given, how it says no, and the words it takes from the command line."""
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import IO
+
+import click
+from typing_extensions import override
+
+from agent.desk import Desk
+from agent.domain.errors import Corrupt, InvalidInput
+from agent.domain.roles import Identity
+from bot.cli_text import visible
+
+_CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The way in to everything else, wired by app.py.
+
+    `open_desk` yields a desk over the migrated database, alive until the block ends; `upgrade`
+    migrates the database and returns its revision; `os_user` is who types; `pause` waits for a
+    running desk, in seconds.
+    """
+
+    open_desk: Callable[[], AbstractContextManager[Desk]]
+    upgrade: Callable[[], str]
+    os_user: str
+    pause: Callable[[float], None] = time.sleep
+
+    def identity(self) -> Identity:
+        """Return how the desk knows the person who types."""
+        return Identity("cli", self.os_user)
+
+
+class NotDone(click.ClickException):
+    """The command ends without what was asked: `code` is for programs, the message for people."""
+
+    def __init__(self, code: str, message: str, *, exit_code: int = 1) -> None:
+        """Keep the code and the exit code beside the message."""
+        super().__init__(message)
+        self.code = code
+        self.exit_code = exit_code
+
+    @override
+    def show(self, file: IO[str] | None = None) -> None:
+        """Write one line to standard error."""
+        click.echo(f"{self.code}: {visible(self.message)}", file=file, err=file is None)
+
+
+class Root(click.Group):
+    """The group of all commands, which turns the desk's own errors into `NotDone`."""
+
+    @override
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command that was typed."""
+        try:
+            return super().invoke(ctx)
+        except InvalidInput as wrong:
+            raise NotDone("invalid", str(wrong)) from wrong
+        except Corrupt as corrupt:
+            raise NotDone("corrupt", str(corrupt)) from corrupt
+
+
+class Code(click.ParamType[str]):
+    """An id or a hash: letters, digits, `_` and `-`."""
+
+    name = "text"
+
+    @override
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the word as it was typed."""
+        if not _CODE.fullmatch(value):
+            self.fail(f"{visible(value[:64])!r} is not an id or a hash", param, ctx)
+        return value
+
+
+class Words(click.ParamType[str]):
+    """One line of text for people, nothing in it that cannot be seen."""
+
+    name = "text"
+
+    @override
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the line without blanks around it."""
+        text = value.strip()
+        if not text or visible(text) != text:
+            self.fail("is empty or holds characters that cannot be seen", param, ctx)
+        return text
+
+
+CODE, WORDS = Code(), Words()

@@ -1,0 +1,105 @@
+"""The channels the desk posts to, verified before the first message leaves."""
+
+import re
+from dataclasses import dataclass
+
+from slack_sdk import WebClient
+
+from bot.slack.failures import CALL_ERRORS, Meaning, failure_of
+
+_ID = re.compile(r"[CG][A-Z0-9]{6,30}")
+_PAGE, _PAGES = 200, 50
+
+
+class SlackNotReady(Exception):
+    """The desk cannot work with this workspace; `temporary` tells whether waiting may help."""
+
+    def __init__(self, problem: str, *, temporary: bool) -> None:
+        """Say what is wrong in a sentence for the operator."""
+        super().__init__(problem)
+        self.temporary = temporary
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Where each kind of message goes: ids, or names with or without `#` before the check."""
+
+    approvals: str
+    oncall: str
+    review: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The workspace behind the bot token, and who the bot is in it."""
+
+    team_id: str
+    name: str
+    bot_user_id: str
+
+
+def identify(client: WebClient) -> Workspace:
+    """Ask Slack whose token this is; raises SlackNotReady."""
+    try:
+        found = client.auth_test()
+    except CALL_ERRORS as error:
+        raise _not_ready("the bot token", error) from error
+    return Workspace(str(found["team_id"]), str(found["team"]), str(found["user_id"]))
+
+
+def check_channels(client: WebClient, wanted: Channels) -> Channels:
+    """Resolve and verify the channels and return their ids; raises SlackNotReady.
+
+    Refused are unknown and archived channels, those that the bot is not in, and channels shared
+    with another company: its people would see cards and could click.
+    """
+    return Channels(
+        approvals=_checked(client, wanted.approvals),
+        oncall=_checked(client, wanted.oncall),
+        review=_checked(client, wanted.review),
+    )
+
+
+def _checked(client: WebClient, wanted: str) -> str:
+    channel_id = wanted if _ID.fullmatch(wanted) else _resolve(client, wanted.removeprefix("#"))
+    try:
+        channel = client.conversations_info(channel=channel_id)["channel"]
+    except CALL_ERRORS as error:
+        raise _not_ready(f"the channel {wanted}", error) from error
+    problem = None
+    if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
+        problem = "is shared with another company"
+    elif channel.get("is_archived"):
+        problem = "is archived"
+    elif not channel.get("is_member"):
+        problem = "does not have the bot in it: invite it there"
+    if problem is not None:
+        raise SlackNotReady(f"the channel {wanted} {problem}", temporary=False)
+    return str(channel["id"])
+
+
+def _resolve(client: WebClient, name: str) -> str:
+    cursor = None
+    for _ in range(_PAGES):
+        try:
+            page = client.conversations_list(
+                types="public_channel,private_channel",
+                exclude_archived=True,
+                limit=_PAGE,
+                cursor=cursor,
+            )
+        except CALL_ERRORS as error:
+            raise _not_ready(f"the channel #{name}", error) from error
+        for channel in page["channels"]:
+            if channel.get("name") == name:
+                return str(channel["id"])
+        cursor = (page.get("response_metadata") or {}).get("next_cursor")
+        if not cursor:
+            break
+    raise SlackNotReady(f"the bot sees no channel #{name}", temporary=False)
+
+
+def _not_ready(what: str, error: Exception) -> SlackNotReady:
+    failure = failure_of(error)
+    temporary = failure.meaning in {Meaning.LIMITED, Meaning.UNCLEAR, Meaning.NOT_SENT}
+    return SlackNotReady(f"Slack answers {failure.code} about {what}", temporary=temporary)

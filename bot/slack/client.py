@@ -1,0 +1,334 @@
+"""Outbound Slack: the clients, the channels they post to, and the notifier behind the outbox."""
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, TypeAlias, assert_never
+
+from slack_sdk import WebClient
+from slack_sdk.web import SlackResponse
+from typing_extensions import override
+
+from agent.domain.approvals import ApprovalView, Status
+from agent.domain.ids import ActorId, ApprovalId
+from agent.domain.roles import Actor
+from agent.ports import (
+    Clock,
+    Delivered,
+    Delivery,
+    DeliveryAnswer,
+    DeliveryKind,
+    MessageRef,
+    Notifier,
+    TryAgain,
+    Undeliverable,
+)
+from bot.slack import notices
+from bot.slack.cards import Card, approval_card, brief_card
+from bot.slack.channels import Channels
+from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
+from bot.slack.notices import Note
+from bot.slack.text import clip_bytes
+from storage import approvals, cards, decisions, people
+from storage.transaction import Store
+
+_LOG = logging.getLogger(__name__)
+
+EVENT_TYPE = "supportdesk"
+# Slack takes the slow ones too; the outbox's lease is longer than this.
+OUTBOX_TIMEOUT_S = 15
+# A trigger id lives three seconds, transit included.
+INTERACTIVE_TIMEOUT_S = 2
+
+_PAGE, _PAGES = 100, 5
+# Slack's clock and ours may differ.
+_SKEW = timedelta(minutes=2)
+# A card that another worker is posting right now is noted within its lease.
+_CARD_ON_ITS_WAY = timedelta(seconds=60)
+_LOOK_AGAIN = timedelta(seconds=3)
+_UPDATE_BYTES = 3_800
+
+_Message: TypeAlias = dict[str, Any]
+
+
+def web_client(token: str, base_url: str, *, timeout_s: int) -> WebClient:
+    """Return a client that tries once: the outbox retries, and a click cannot wait."""
+    return WebClient(token, base_url=base_url, timeout=timeout_s, retry_handlers=[])
+
+
+class SlackNotifier(Notifier):
+    """Carries outbox rows to Slack; safe to share between threads."""
+
+    def __init__(self, client: WebClient, channels: Channels, store: Store, clock: Clock) -> None:
+        """Keep what is needed; `channels` hold ids that `check_channels` has verified."""
+        self._client = client
+        self._channels = channels
+        self._store = store
+        self._clock = clock
+
+    @override
+    def deliver(self, delivery: Delivery) -> DeliveryAnswer:
+        try:
+            return self._deliver(delivery)
+        except CALL_ERRORS as error:
+            failure = failure_of(error)
+            _LOG.warning("%s %s: %s", delivery.kind, delivery.outbox_id, failure.code)
+            return _answer(failure, delivery)
+
+    def _deliver(self, delivery: Delivery) -> DeliveryAnswer:
+        match delivery.kind:
+            case DeliveryKind.CARD:
+                return self._post_card(delivery, _needed(delivery))
+            case DeliveryKind.CARD_UPDATE:
+                return self._update_cards(delivery, _needed(delivery))
+            case DeliveryKind.THREAD:
+                return self._reply(delivery, _needed(delivery))
+            case DeliveryKind.EPHEMERAL:
+                return self._whisper(delivery)
+            case DeliveryKind.HAND_OFF:
+                note = notices.hand_off(delivery.body)
+                return self._post_note(delivery, self._channels.approvals, note)
+            case DeliveryKind.BREAKER_OPENED:
+                note = notices.breaker_opened(delivery.body)
+                return self._post_note(delivery, self._channels.oncall, note)
+            case DeliveryKind.ONCALL:
+                return self._alert(delivery)
+            case _:
+                assert_never(delivery.kind)
+
+    # --- cards
+
+    def _post_card(self, delivery: Delivery, view: ApprovalView) -> Delivered:
+        channel = self._channels.approvals
+        found = self._arrived(delivery, channel, None)
+        if found is not None:
+            return Delivered((found,))
+        ref = self._send_card(view, lambda card: self._post(delivery, channel, card))
+        if view.approval.supersedes is not None:
+            self._link_replaced(view.approval.supersedes)
+        return Delivered((ref,))
+
+    def _update_cards(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
+        """Redraw every copy; where the last one is gone, post the state afresh."""
+        if not delivery.refs:
+            return self._no_card_yet(delivery)
+        lost = tuple(ref for ref in delivery.refs if not self._redraw(view, ref))
+        if len(lost) < len(delivery.refs):
+            return Delivered(lost_refs=lost)
+        channel = self._channels.approvals
+        found = self._arrived(delivery, channel, None)
+        fresh = found or self._send_card(view, lambda card: self._post(delivery, channel, card))
+        return Delivered((fresh,), lost)
+
+    def _redraw(self, view: ApprovalView, ref: MessageRef) -> bool:
+        """Update one copy; false when Slack has it no more."""
+
+        def update(card: Card) -> MessageRef:
+            self._client.chat_update(
+                channel=ref.channel,
+                ts=ref.ts,
+                blocks=card.blocks,
+                text=clip_bytes(card.text, _UPDATE_BYTES),
+                parse="none",
+                link_names=False,
+            )
+            return ref
+
+        try:
+            self._send_card(view, update)
+        except CALL_ERRORS as error:
+            if failure_of(error).meaning is Meaning.GONE:
+                return False
+            raise
+        return True
+
+    def _send_card(self, view: ApprovalView, send: Callable[[Card], MessageRef]) -> MessageRef:
+        """Send the card; where the workspace refuses its blocks, send a plainer one."""
+        problem: Exception | None = None
+        for card in self._drawings(view):
+            try:
+                return send(card)
+            except CALL_ERRORS as error:
+                if failure_of(error).meaning is not Meaning.BLOCKS:
+                    raise
+                _LOG.exception("Slack refused the blocks of %s", view.approval.id)
+                problem = error
+        raise problem or AssertionError("there is always a drawing")
+
+    def _drawings(self, view: ApprovalView) -> Iterator[Card]:
+        shown, url = self._people(view), self._replacement_url(view)
+        now = self._clock.now()
+        yield approval_card(view, now, shown, replacement_url=url)
+        yield approval_card(view, now, shown, classic=True, replacement_url=url)
+        yield brief_card(view, now, shown, replacement_url=url)
+
+    def _no_card_yet(self, delivery: Delivery) -> DeliveryAnswer:
+        # Whoever posts it later draws the row as it is then; only one being posted at this very
+        # moment would stay an old picture.
+        age = self._clock.now() - delivery.created_at
+        if age >= _CARD_ON_ITS_WAY:
+            return Delivered()
+        wait = max(_LOOK_AGAIN, 2 * age)
+        return TryAgain("the card is not posted yet", wait.total_seconds(), ambiguous=False)
+
+    def _link_replaced(self, old: ApprovalId) -> None:
+        """Let the cards of a superseded request point to the new one, which is posted now."""
+        with self._store.transaction(write=False) as tx:
+            approval = approvals.get(tx, old)
+            view = None if approval is None else decisions.view(tx, approval)
+            refs = cards.of(tx, old)
+        if view is None:
+            return
+        try:
+            for ref in refs:
+                self._redraw(view, ref)
+        except CALL_ERRORS as error:
+            _LOG.warning("no link to the new card on %s: %s", old, failure_of(error).code)
+
+    def _replacement_url(self, view: ApprovalView) -> str | None:
+        if view.approval.superseded_by is None:
+            return None
+        with self._store.transaction(write=False) as tx:
+            refs = cards.of(tx, view.approval.superseded_by)
+        if not refs:
+            return None
+        try:
+            found = self._client.chat_getPermalink(channel=refs[0].channel, message_ts=refs[0].ts)
+        except CALL_ERRORS as error:
+            _LOG.warning("no link to %s: %s", view.approval.superseded_by, failure_of(error).code)
+            return None
+        return str(found["permalink"])
+
+    def _people(self, view: ApprovalView) -> dict[ActorId, str]:
+        named = {vote.actor_id for vote in view.votes} | set(view.approval.edited_by)
+        with self._store.transaction(write=False) as tx:
+            found = [people.get(tx, actor) for actor in named if actor is not None]
+        return {actor.id: user for actor in found if actor and (user := _slack_user(actor))}
+
+    # --- everything else
+
+    def _reply(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
+        if not delivery.refs:
+            return self._no_card_yet(delivery)
+        root = delivery.refs[0]
+        if self._arrived(delivery, root.channel, root.ts) is None:
+            note = notices.thread_line(view, Status(str(delivery.body["status"])))
+            self._post(delivery, root.channel, note, thread_ts=root.ts)
+        return Delivered()
+
+    def _whisper(self, delivery: Delivery) -> Delivered:
+        body = delivery.body
+        channel, user = str(body["channel"]), str(body["user"])
+        note = notices.private_answer(str(body["text"]))
+        try:
+            if channel:
+                self._client.chat_postEphemeral(
+                    channel=channel, user=user, blocks=note.blocks, text=note.text, parse="none"
+                )
+                return Delivered()
+        except CALL_ERRORS as error:
+            if failure_of(error).meaning is not Meaning.ABSENT_USER:
+                raise
+        self._post(delivery, user, note)
+        return Delivered()
+
+    def _alert(self, delivery: Delivery) -> Delivered:
+        about = delivery.body.get("approval_id")
+        note = notices.oncall(str(delivery.body["text"]), about if isinstance(about, str) else None)
+        return self._post_note(delivery, self._channels.oncall, note)
+
+    def _post_note(self, delivery: Delivery, channel: str, note: Note) -> Delivered:
+        if self._arrived(delivery, channel, None) is None:
+            self._post(delivery, channel, note)
+        return Delivered()
+
+    # --- the two calls that everything goes through
+
+    def _post(
+        self, delivery: Delivery, channel: str, message: Card | Note, thread_ts: str | None = None
+    ) -> MessageRef:
+        """Post once, marked so that a copy whose answer was lost can be found again."""
+        payload = {"outbox_id": delivery.outbox_id}
+        if delivery.approval is not None:
+            payload["approval_id"] = delivery.approval.approval.id
+        posted = self._client.chat_postMessage(
+            channel=channel,
+            blocks=message.blocks,
+            text=message.text,
+            thread_ts=thread_ts,
+            metadata={"event_type": EVENT_TYPE, "event_payload": payload},
+            unfurl_links=False,
+            unfurl_media=False,
+            parse="none",
+            link_names=False,
+        )
+        return MessageRef(str(posted["channel"]), str(posted["ts"]))
+
+    def _arrived(
+        self, delivery: Delivery, channel: str, thread_ts: str | None
+    ) -> MessageRef | None:
+        """Look for a copy that an earlier try may have posted; None when there is none to see."""
+        if not delivery.ambiguous:
+            return None
+        try:
+            for message in self._posted_since(delivery, channel, thread_ts):
+                marked = message.get("metadata", {}).get("event_payload", {})
+                if marked.get("outbox_id") == delivery.outbox_id:
+                    return MessageRef(channel, str(message["ts"]))
+        except CALL_ERRORS as error:
+            failure = failure_of(error)
+            if not failure.permanent:
+                raise
+            # Two copies do no harm: both are updated, and the decision lives in the database.
+            _LOG.warning("cannot look for %s: %s", delivery.outbox_id, failure.code)
+        return None
+
+    def _posted_since(
+        self, delivery: Delivery, channel: str, thread_ts: str | None
+    ) -> Iterator[_Message]:
+        oldest = f"{(delivery.created_at - _SKEW).timestamp():.6f}"
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            page = self._page(channel, thread_ts, oldest, cursor)
+            yield from page["messages"]
+            cursor = (page.get("response_metadata") or {}).get("next_cursor")
+            if not cursor:
+                return
+
+    def _page(
+        self, channel: str, thread_ts: str | None, oldest: str, cursor: str | None
+    ) -> SlackResponse:
+        if thread_ts is None:
+            return self._client.conversations_history(
+                channel=channel,
+                oldest=oldest,
+                cursor=cursor,
+                limit=_PAGE,
+                include_all_metadata=True,
+            )
+        return self._client.conversations_replies(
+            channel=channel,
+            ts=thread_ts,
+            oldest=oldest,
+            cursor=cursor,
+            limit=_PAGE,
+            include_all_metadata=True,
+        )
+
+
+def _answer(failure: Failure, delivery: Delivery) -> DeliveryAnswer:
+    if failure.permanent:
+        return Undeliverable(failure.code)
+    ambiguous = delivery.ambiguous or failure.meaning is Meaning.UNCLEAR
+    return TryAgain(failure.code, failure.after_s, ambiguous=ambiguous)
+
+
+def _needed(delivery: Delivery) -> ApprovalView:
+    if delivery.approval is None:
+        raise ValueError(f"{delivery.kind} {delivery.outbox_id} is about no approval")
+    return delivery.approval
+
+
+def _slack_user(actor: Actor) -> str | None:
+    subject = actor.slack_subject()
+    return None if subject is None else subject.partition(":")[2]

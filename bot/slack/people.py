@@ -1,0 +1,219 @@
+"""The mirror of Slack's user groups: who holds which role, and when that was last seen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from slack_sdk import WebClient
+
+from agent.desk import Desk
+from agent.domain.audit import AuditType
+from agent.domain.ids import ActorId
+from agent.domain.payload import Json, Payload
+from agent.domain.roles import Actor, ActorKind, Channel, Identity, Role, RoleGrant
+from bot.slack.failures import CALL_ERRORS, failure_of
+from storage import audit, people
+from storage.transaction import Conflict, Tx
+
+# Named in the policy file itself: they count for as long as they are named there.
+POLICY = "policy"
+_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a look at Slack brought: the people seen, what changed, what could not be read."""
+
+    seen_at: datetime
+    people: int
+    changes: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A Slack account as users.info describes it."""
+
+    user_id: str
+    name: str
+    kind: ActorKind
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Roster:
+    """Who holds a role by one source; `complete` says that nobody else does."""
+
+    role: Role
+    source: str
+    user_ids: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Everything one look brought, before anything is written."""
+
+    rosters: list[_Roster] = field(default_factory=list)
+    members: dict[str, _Member] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def sync_people(desk: Desk, client: WebClient, team_id: str) -> SyncReport:
+    """Read every role's user group and write actors and grants, dated before the first call.
+
+    What could not be read is not written: its grants grow too old to prove anything, and nobody
+    decides by them. No transaction is open while Slack is asked.
+    """
+    seen_at = desk.clock.now()
+    seen = _look(desk, client, team_id)
+    changes = 0
+    try:
+        with desk.store.transaction() as tx:
+            facts = list(_write(tx, desk, seen, team_id, seen_at))
+            audit.append(tx, None, seen_at, *facts)
+            changes = len(facts)
+    except Conflict as conflict:
+        # Another replica has just written the same newcomer; the next look finds nothing to do.
+        seen.problems.append(f"another replica was first: {conflict}")
+    return SyncReport(seen_at, len(seen.members), changes, tuple(seen.problems))
+
+
+def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
+    seen = _Seen()
+    groups = _groups(desk, client, team_id, seen)
+    for role, source in desk.policy.roles.items():
+        handle = source.slack_user_group
+        if handle is not None and groups is not None:
+            _look_at_group(client, team_id, seen, role, (handle, groups.get(handle)))
+        fixed = frozenset(_fixed_ids(source.slack_users, team_id, seen))
+        seen.rosters.append(_Roster(role, POLICY, fixed))
+    for user_id in sorted({user for roster in seen.rosters for user in roster.user_ids}):
+        try:
+            user = client.users_info(user=user_id)["user"]
+        except CALL_ERRORS as error:
+            seen.problems.append(f"user {user_id}: {failure_of(error).code}")
+        else:
+            seen.members[user_id] = _member(user_id, user, team_id)
+    return seen
+
+
+def _groups(desk: Desk, client: WebClient, team_id: str, seen: _Seen) -> dict[str, str] | None:
+    if all(source.slack_user_group is None for source in desk.policy.roles.values()):
+        return {}
+    try:
+        found = client.usergroups_list(team_id=team_id)["usergroups"]
+    except CALL_ERRORS as error:
+        seen.problems.append(f"user groups: {failure_of(error).code}")
+        return None
+    return {group["handle"]: group["id"] for group in found}
+
+
+def _look_at_group(
+    client: WebClient, team_id: str, seen: _Seen, role: Role, group: tuple[str, str | None]
+) -> None:
+    handle, group_id = group
+    if group_id is None:
+        seen.problems.append(f"user group @{handle}: there is none")
+        return
+    try:
+        users = client.usergroups_users_list(usergroup=group_id, team_id=team_id)["users"]
+    except CALL_ERRORS as error:
+        seen.problems.append(f"user group @{handle}: {failure_of(error).code}")
+        return
+    seen.rosters.append(_Roster(role, f"slack:{handle}", frozenset(users)))
+
+
+def _fixed_ids(named: list[str], team_id: str, seen: _Seen) -> Iterator[str]:
+    for subject in named:
+        team, _, user_id = subject.partition(":")
+        if team == team_id and user_id:
+            yield user_id
+        else:
+            seen.problems.append(f"fixed user {subject}: is not of this workspace")
+
+
+def _member(user_id: str, user: dict[str, Json], team_id: str) -> _Member:
+    if user.get("is_bot") or user.get("is_workflow_bot"):
+        kind = ActorKind.BOT
+    elif user.get("is_restricted") or user.get("is_ultra_restricted"):
+        kind = ActorKind.GUEST
+    else:
+        kind = ActorKind.MEMBER
+    outsider = bool(user.get("is_stranger")) or user.get("team_id") != team_id
+    unproven = user.get("is_email_confirmed") is False
+    profile = user.get("profile")
+    own = profile.get("real_name") if isinstance(profile, dict) else None
+    name = own or user.get("real_name") or user_id
+    active = not (user.get("deleted") or outsider or unproven)
+    return _Member(user_id, str(name)[:_NAME], kind, active)
+
+
+def _write(
+    tx: Tx, desk: Desk, seen: _Seen, team_id: str, seen_at: datetime
+) -> Iterator[audit.Fact]:
+    known: dict[str, Actor] = {}
+    for member in seen.members.values():
+        actor, fact = _upsert(tx, desk, member, f"{team_id}:{member.user_id}", seen_at)
+        known[member.user_id] = actor
+        if fact is not None:
+            yield fact
+    for roster in seen.rosters:
+        yield from _grant(tx, roster, known, seen_at)
+        yield from _revoke(tx, roster, team_id)
+
+
+def _upsert(
+    tx: Tx, desk: Desk, member: _Member, subject: str, at: datetime
+) -> tuple[Actor, audit.Fact | None]:
+    identity = Identity("slack", subject)
+    before = people.find(tx, identity)
+    if before is None:
+        actor_id = ActorId(desk.ids.new("act"))
+        actor = Actor(actor_id, member.name, member.kind, member.active, (), (identity,))
+        people.add(tx, actor, at)
+    else:
+        actor = replace(before, name=member.name, kind=member.kind, active=member.active)
+        if actor == before:
+            return actor, None
+        people.change(tx, actor)
+    account: Payload = {
+        "change": "added" if before is None else "changed",
+        "identity": str(identity),
+        "name": actor.name,
+        "kind": actor.kind.value,
+        "active": actor.active,
+    }
+    return actor, _fact(actor.id, account)
+
+
+def _grant(
+    tx: Tx, roster: _Roster, known: dict[str, Actor], seen_at: datetime
+) -> Iterator[audit.Fact]:
+    held = people.members(tx, roster.role, roster.source)
+    verified_at = None if roster.source == POLICY else seen_at
+    for user_id in sorted(roster.user_ids & known.keys()):
+        actor = known[user_id]
+        people.give(tx, actor.id, RoleGrant(roster.role, roster.source, verified_at))
+        if actor.id not in held:
+            yield _fact(actor.id, _change("granted", roster))
+
+
+def _revoke(tx: Tx, roster: _Roster, team_id: str) -> Iterator[audit.Fact]:
+    """Take the role from those of this workspace whom the source no longer names."""
+    for actor_id in sorted(people.members(tx, roster.role, roster.source)):
+        actor = people.get(tx, actor_id)
+        subject = None if actor is None else actor.slack_subject()
+        team, _, user_id = (subject or "").partition(":")
+        if team == team_id and user_id not in roster.user_ids:
+            people.take(tx, actor_id, roster.role, roster.source)
+            yield _fact(actor_id, _change("revoked", roster))
+
+
+def _change(what: str, roster: _Roster) -> Payload:
+    return {"change": what, "role": roster.role.value, "source": roster.source}
+
+
+def _fact(actor_id: ActorId, data: Payload) -> audit.Fact:
+    return audit.Fact(
+        AuditType.ACTOR_CHANGED, "slack", Channel.SLACK, {"actor_id": actor_id, **data}
+    )

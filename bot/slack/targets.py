@@ -1,0 +1,73 @@
+"""What a button's value and a modal's private metadata name: a hint, checked against the row."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agent.domain.approvals import Approval
+from agent.domain.ids import ApprovalId
+
+
+class _Named(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def text(self) -> str:
+        """Return the compact JSON that Slack carries."""
+        return self.model_dump_json()
+
+
+class Target(_Named):
+    """One approval as a person saw it: id, revision and the first 16 digits of the hash."""
+
+    v: Literal[1] = 1
+    id: Annotated[str, Field(pattern=r"^apr_[0-9A-Z]{26}$")]
+    rev: Annotated[int, Field(ge=0, le=1_000_000)]
+    h: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+    @classmethod
+    def of(cls, approval: Approval) -> "Target":
+        """Return the target that names an approval as it is now."""
+        return cls(id=approval.id, rev=approval.revision, h=approval.short_hash())
+
+    @property
+    def approval_id(self) -> ApprovalId:
+        """Return the approval's id."""
+        return ApprovalId(self.id)
+
+
+class ModalTarget(Target):
+    """A target with the channel that the modal was opened from; empty for App Home."""
+
+    channel: Annotated[str, Field(max_length=64)] = ""
+
+
+class BreakerTarget(_Named):
+    """One opening of the breaker, by its generation."""
+
+    v: Literal[1] = 1
+    generation: Annotated[int, Field(ge=0)]
+    channel: Annotated[str, Field(max_length=64)] = ""
+
+
+def read_target(text: str | None) -> Target | None:
+    """Read a button's value; None when this product did not write it."""
+    try:
+        return Target.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_modal_target(text: str | None) -> ModalTarget | None:
+    """Read a modal's private metadata; None when this product did not write it."""
+    try:
+        return ModalTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_breaker_target(text: str | None) -> BreakerTarget | None:
+    """Read the value or the metadata of a breaker's alert; None when it is none."""
+    try:
+        return BreakerTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None

@@ -1,0 +1,70 @@
+"""The web application: every router, and what surrounds them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from bot.web import approvals, breaker, chat, docs, health, runs, slack_events
+from bot.web.context import WebContext
+from bot.web.guard import ChatCors, Guard
+from bot.web.limits import Limiter
+from bot.web.problems import answer_problems
+
+_WORDS = (
+    "Approvals for what an AI support agent proposes, the customer's chat, runs and the breaker. "
+    "Errors are application/problem+json with a stable code."
+)
+
+
+def web_app(context: WebContext) -> FastAPI:
+    """Make the application. It runs `context.hub` for as long as it is up."""
+    app = FastAPI(
+        title="Supportdesk",
+        version="1",
+        description=_WORDS,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.context = context
+    app.state.limiters = _limiters(context)
+    answer_problems(app)
+    app.add_middleware(Guard)
+    app.add_middleware(ChatCors, origins=context.origins)
+    for router in (
+        approvals.router,
+        runs.router,
+        breaker.router,
+        chat.router,
+        slack_events.router,
+        health.router,
+        docs.router,
+    ):
+        app.include_router(router)
+    app.router.routes.extend(context.mounts)
+    return app
+
+
+def _limiters(context: WebContext) -> chat.Limiters:
+    now, limits = context.desk.clock.now, context.limits
+    return chat.Limiters(
+        conversation=Limiter(limits.messages_per_conversation, now),
+        address=Limiter(limits.posts_per_address, now),
+    )
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    context: WebContext = app.state.context
+    with ThreadPoolExecutor(slack_events.SLACK_THREADS, "slack") as pool:
+        app.state.slack_pool = pool
+        looking = asyncio.create_task(context.hub.run())
+        try:
+            yield
+        finally:
+            context.hub.close()
+            await looking

@@ -1,0 +1,96 @@
+"""Request bodies: small, strict JSON, read the same way by every route."""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
+from typing_extensions import override
+
+from bot.web.problems import invalid
+
+# Room for the longest message with every character escaped twice over.
+MAX_BODY_BYTES = 64 * 1024
+
+
+class Body(BaseModel):
+    """Base of every request body: unknown fields are refused, no value is guessed at."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Nothing(Body):
+    """The body `{}`."""
+
+
+class StrictRoute(APIRoute):
+    """A route that refuses what a lenient JSON reader would let through."""
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handler(_StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+class _StrictRequest(Request):
+    @override
+    async def json(self) -> object:
+        return parse_body(await self.body())
+
+
+def parse_body(body: bytes) -> object:
+    """Read JSON; raises Problem 422 for what is not JSON, or no text that can be stored.
+
+    Refused besides: duplicate keys, NaN and infinities, lone surrogates and NUL.
+    """
+    try:
+        value = json.loads(
+            body.decode(), object_pairs_hook=_unique_keys, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError):
+        # No words of the reader's own: they would repeat the body.
+        raise invalid("body", "is not valid JSON") from None
+    _refuse_no_text(value)
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise invalid("body", "a key appears twice")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise invalid("body", f"{text} is not a number")
+
+
+def _refuse_no_text(value: object) -> None:
+    """Walk without recursion, so that no depth of nesting can exhaust the stack."""
+    waiting = [("body", value)]
+    while waiting:
+        name, one = waiting.pop()
+        match one:
+            case str() if not _is_text(one):
+                raise invalid(name, "holds characters that are no text (NUL or half a pair)")
+            case dict():
+                if not all(map(_is_text, one)):
+                    raise invalid("body", "a name holds characters that are no text")
+                waiting.extend((str(key)[:100], inner) for key, inner in one.items())
+            case list():
+                waiting.extend((name, inner) for inner in one)
+            case _:
+                pass
+
+
+def _is_text(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,38 @@
+"""Parameters that several routes take."""
+
+import re
+from typing import Annotated
+
+from fastapi import Depends, Query
+
+from agent.domain.ids import ApprovalId, RunId
+from bot.web.problems import not_found
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+Limit = Annotated[int, Query(ge=1, le=100, description="Most items of the answer.")]
+Cursor = Annotated[
+    str | None,
+    Query(pattern=f"^{_ID.pattern}$", description="The `next_cursor` of the page before."),
+]
+
+
+def is_id(text: str) -> bool:
+    """Return whether the text may be the id of anything; the database sees no other."""
+    return _ID.fullmatch(text) is not None
+
+
+def _approval(approval_id: str) -> ApprovalId:
+    if not is_id(approval_id):
+        raise not_found("approval")
+    return ApprovalId(approval_id)
+
+
+def _run(run_id: str) -> RunId:
+    if not is_id(run_id):
+        raise not_found("run")
+    return RunId(run_id)
+
+
+ApprovalPath = Annotated[ApprovalId, Depends(_approval)]
+RunPath = Annotated[RunId, Depends(_run)]

@@ -1,0 +1,36 @@
+"""The HTTP server: uvicorn, which ends open streams before it waits for their connections."""
+
+import socket
+
+import uvicorn
+from starlette.types import ASGIApp
+from typing_extensions import override
+
+from bot.web.hub import Hub
+
+# facts/widget-and-mail.md §2.3: without it a stream that does not end keeps the process up.
+_GRACEFUL_S = 3
+
+
+class WebServer(uvicorn.Server):
+    """A server for one application; `run` blocks until SIGTERM, SIGINT or `should_exit`."""
+
+    def __init__(self, app: ASGIApp, hub: Hub, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Set up; nothing listens before `run`."""
+        config = uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=_GRACEFUL_S,
+        )
+        super().__init__(config)
+        self._hub = hub
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.close()
+        await super().shutdown(sockets)

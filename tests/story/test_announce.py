@@ -1,0 +1,122 @@
+"""What must be heard leaves the outbox at least once, and what cannot leave is an alert."""
+
+from agent.domain.approvals import Approval, Status
+from agent.domain.roles import Role
+from agent.ports import Delivered, DeliveryKind, MessageRef, TryAgain, Undeliverable
+from sqlalchemy import text
+from storage import cards, outbox
+from tests.story.orders import owner_of
+from tests.support.desk import Story
+
+
+def park(story: Story) -> Approval:
+    """Park a refund without delivering its card."""
+    story.notifier.answers.append(TryAgain("Slack is down", None, ambiguous=False))
+    story.asks_refund(story.opens_chat(owner_of(story, "ORD-1001")), "160.00")
+    return story.only(Status.PENDING)
+
+
+def test_a_card_that_could_not_be_posted_is_tried_again(story: Story) -> None:
+    parked = park(story)
+    assert story.delivers() == 0
+    story.clock.advance(seconds=2)
+    assert story.delivers() == 1
+    with story.desk.store.transaction(write=False) as tx:
+        (ref,) = cards.of(tx, parked.id)
+        assert cards.approval_at(tx, ref) == parked.id
+        assert cards.approval_at(tx, MessageRef("C1", "0")) is None
+    assert "card.posted" in story.trail()
+
+
+def test_the_receiver_may_say_when(story: Story) -> None:
+    park(story)
+    story.clock.advance(seconds=2)
+    story.notifier.answers.append(TryAgain("ratelimited", 30.0, ambiguous=True))
+    story.delivers()
+    story.clock.advance(seconds=29)
+    assert story.delivers() == 0
+    story.clock.advance(seconds=1)
+    assert story.delivers() == 1
+    assert story.notifier.deliveries[-1].ambiguous
+
+
+def test_a_card_decided_before_it_was_posted_shows_the_end(story: Story) -> None:
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    parked = park(story)
+    story.approves(ana, parked)
+    story.model.says("Paid.")
+    story.rests()
+    story.clock.advance(seconds=2)
+    story.rests()
+    shown = story.notifier.of(DeliveryKind.CARD)[-1]
+    assert shown.approval is not None
+    assert shown.approval.approval.status is Status.EXECUTED
+    assert story.notifier.of(DeliveryKind.CARD_UPDATE) == []
+    assert shown.approval.customer_words == ("refund 160.00 on ORD-1001",)
+
+
+def test_a_delivery_that_keeps_failing_is_an_alert(story: Story) -> None:
+    park(story)
+    for _ in range(4):
+        story.notifier.answers.append(TryAgain("Slack is down", None, ambiguous=False))
+        story.clock.advance(minutes=20)
+        story.delivers()
+    story.delivers()
+    (alert,) = story.notifier.of(DeliveryKind.ONCALL)
+    assert "cannot be delivered" in str(alert.body["text"])
+
+
+def test_a_delivery_that_cannot_succeed_is_kept_for_a_person(story: Story) -> None:
+    parked = park(story)
+    story.clock.advance(seconds=2)
+    story.notifier.answers.append(Undeliverable("channel_not_found"))
+    story.delivers()
+    story.rests()
+    assert len(story.notifier.of(DeliveryKind.ONCALL)) == 1
+    assert "delivery.failed" in story.trail()
+    with story.desk.store.transaction(write=False) as tx:
+        assert outbox.stuck(tx) == 1
+    assert story.approval(parked.id).status is Status.PENDING
+
+
+def test_an_alert_about_an_alert_is_not_sent(story: Story) -> None:
+    park(story)
+    story.clock.advance(seconds=2)
+    story.notifier.answers.append(Undeliverable("channel_not_found"))
+    story.notifier.answers.append(Undeliverable("channel_not_found"))
+    story.rests()
+    assert len(story.notifier.of(DeliveryKind.ONCALL)) == 1
+
+
+def test_a_card_that_is_gone_is_forgotten(story: Story) -> None:
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    story.asks_refund(story.opens_chat(owner_of(story, "ORD-1001")), "160.00")
+    parked = story.only(Status.PENDING)
+    with story.desk.store.transaction(write=False) as tx:
+        (old,) = cards.of(tx, parked.id)
+    fresh = MessageRef("C1", "99.0")
+    story.approves(ana, parked)
+    story.notifier.answers.append(Delivered((fresh,), lost_refs=(old,)))
+    story.model.says("Paid.")
+    story.rests()
+    with story.desk.store.transaction(write=False) as tx:
+        assert cards.of(tx, parked.id) == (fresh,)
+
+
+def test_a_damaged_row_makes_no_card(story: Story) -> None:
+    parked = park(story)
+    with story.desk.store.transaction() as tx:
+        tx.change(text("UPDATE approvals SET payload = '[' WHERE id = :a"), a=parked.id)
+    story.clock.advance(seconds=2)
+    story.rests()
+    assert "delivery.failed" in story.trail()
+
+
+def test_the_outbox_knows_when_it_is_due(story: Story) -> None:
+    with story.desk.store.transaction(write=False) as tx:
+        assert outbox.next_due(tx, "slack") is None
+    park(story)
+    with story.desk.store.transaction(write=False) as tx:
+        due = outbox.next_due(tx, "slack")
+    assert due is not None
+    assert due > story.clock.now()

@@ -1,0 +1,192 @@
+"""Too many automatic refunds in a short time pause themselves."""
+
+import threading
+from dataclasses import replace
+
+from sqlalchemy import text
+
+from agent.domain.approvals import Status
+from agent.domain.breaker import Breaker, BreakerState
+from agent.domain.decision import RefusalCode, Refused
+from agent.domain.roles import ActorKind, Channel, Identity, Role
+from agent.ports import DeliveryKind
+from agent.steps.breaker import breaker_status, reset_breaker
+from agent.steps.execute import settle
+from agent.ports import Declined
+from bot.sandbox.payments_faults import FaultKind
+from storage.breaker import load, save
+from tests.story.orders import owner_of
+from tests.story.test_execute import DyingPayments, Killed, with_payments
+from tests.story.test_gate import last_result
+from tests.support.desk import Story
+
+ORDERS = ("ORD-1001", "ORD-1002", "ORD-1013", "ORD-1018", "ORD-1019", "ORD-1003", "ORD-1008", "ORD-1016")
+
+
+def refund(story: Story, order: str) -> str:
+    """Ask for a small refund and return how it went."""
+    chat = story.opens_chat(owner_of(story, order))
+    story.asks_refund(chat, "5.00", order)
+    result = last_result(story)
+    return str(result.get("status") or result["error"])
+
+
+def five(story: Story) -> None:
+    """Fill the window."""
+    assert [refund(story, order) for order in ORDERS[:5]] == ["executed"] * 5
+
+
+def test_the_sixth_is_refused_and_one_alert_goes_out(story: Story) -> None:
+    five(story)
+    assert breaker_status(story.desk)["state"] == "closed"
+    assert refund(story, ORDERS[5]) == "breaker_open"
+    assert refund(story, ORDERS[6]) == "breaker_open"
+    assert len(story.paid()) == 5
+    (alert,) = story.notifier.of(DeliveryKind.BREAKER_OPENED)
+    refunds = alert.body["refunds"]
+    assert isinstance(refunds, list)
+    assert len(refunds) == 5
+    status = breaker_status(story.desk)
+    assert status["state"] == "open"
+    assert status["admitted_in_window"] == 5
+    assert status["opens_again_at"]
+
+
+def test_after_the_cooldown_exactly_one_trial_runs(story: Story) -> None:
+    five(story)
+    refund(story, ORDERS[5])
+    story.clock.advance(seconds=30, microseconds=-1)
+    assert refund(story, ORDERS[5]) == "breaker_open"
+    story.clock.advance(microseconds=1)
+    assert breaker_status(story.desk)["state"] == "half_open"
+    assert refund(story, ORDERS[5]) == "executed"
+    assert breaker_status(story.desk)["state"] == "closed"
+    assert refund(story, ORDERS[6]) == "executed"
+    assert story.trail().count("breaker.closed") == 1
+
+
+def test_ten_at_once_after_the_cooldown_make_one_provider_call(story: Story) -> None:
+    five(story)
+    refund(story, ORDERS[5])
+    story.clock.advance(seconds=30)
+    dying = with_payments(story, DyingPayments(story.payments, wait=lambda _s: None))
+    chats = [dying.opens_chat(owner_of(story, ORDERS[n % 8])) for n in range(10)]
+    results: list[str] = []
+
+    def ask(number: int) -> None:
+        order = ORDERS[number % 8]
+        mine = replace(dying, model=type(dying.model)())
+        mine = replace(mine, desk=replace(mine.desk, model=mine.model))
+        from agent.domain.conversation import ToolCall
+        from agent.steps.gate import Proposed, propose
+        from agent.tools.base import parse_arguments
+        from agent.tools.refunds import ISSUE_REFUND, IssueRefund
+
+        call = ToolCall(*story.refund_call("5.00", order, call_id=f"trial_{number}"))
+        arguments = parse_arguments(ISSUE_REFUND, call.arguments)
+        assert isinstance(arguments, IssueRefund)
+        with story.desk.store.transaction(write=False) as tx:
+            run = tx.one(text("SELECT id FROM runs ORDER BY id LIMIT 1"))
+        assert run is not None
+        proposed = Proposed(
+            run["id"], chats[number], owner_of(story, order), call, arguments, "m"  # type: ignore[arg-type]
+        )
+        try:
+            result = propose(mine.desk, proposed)
+            results.append(str(result.get("error") or result.get("status")))
+        except Killed:
+            results.append("killed")
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == ["breaker_open"] * 9 + ["killed"], (results, story.trail()[-14:])
+
+
+def test_a_failed_trial_opens_again_for_a_whole_cooldown(story: Story) -> None:
+    five(story)
+    refund(story, ORDERS[5])
+    story.clock.advance(seconds=30)
+    story.payments.plan(FaultKind.DECLINED, 1)
+    assert refund(story, ORDERS[5]) == "failed"
+    assert breaker_status(story.desk)["state"] == "open"
+    assert refund(story, ORDERS[6]) == "breaker_open"
+    story.clock.advance(seconds=30)
+    assert refund(story, ORDERS[6]) == "executed"
+
+
+def test_a_trial_that_dies_opens_again(story: Story) -> None:
+    five(story)
+    refund(story, ORDERS[5])
+    story.clock.advance(seconds=30)
+    dying = with_payments(story, DyingPayments(story.payments, wait=lambda _s: None))
+    chat = story.opens_chat(owner_of(story, ORDERS[5]))
+    try:
+        dying.asks_refund(chat, "5.00", ORDERS[5])
+    except Killed:
+        pass
+    else:
+        raise AssertionError("nobody died")
+    assert breaker_status(story.desk)["state"] == "half_open"
+    claimed = story.only(Status.EXECUTING)
+    story.clock.advance(seconds=91)
+    story.model.says("We are still checking.")
+    story.sweeps()
+    assert breaker_status(story.desk)["state"] == "open"
+    assert len(story.paid()) == 6
+    late = settle(story.desk, claimed, Declined("x", "late"), in_turn=False)
+    assert late.status is Status.EXECUTED
+
+
+def test_a_lost_trial_is_noticed_by_the_next_proposal(story: Story) -> None:
+    five(story)
+    refund(story, ORDERS[5])
+    with story.desk.store.transaction() as tx:
+        state = load(tx, lock=True)
+        lost = replace(
+            state,
+            state=BreakerState.HALF_OPEN,
+            retry_at=None,
+            trial_id=None,
+            trial_until=story.clock.now(),
+        )
+        save(tx, lost)
+    assert refund(story, ORDERS[6]) == "breaker_open"
+    assert len(story.notifier.of(DeliveryKind.BREAKER_OPENED)) == 2
+
+
+def test_a_step_back_of_the_clock_starts_a_new_window_and_is_told(story: Story) -> None:
+    five(story)
+    story.clock.advance(hours=-1)
+    assert refund(story, ORDERS[5]) == "executed"
+    assert story.trail().count("breaker.clock_step") == 1
+    assert "stepped back" in str(story.notifier.of(DeliveryKind.ONCALL)[0].body["text"])
+
+
+def test_a_manager_may_reset_with_a_reason(story: Story) -> None:
+    mia = story.hire("mia", Role.REFUND_MANAGER)
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    gus = story.hire("gus", Role.REFUND_MANAGER, kind=ActorKind.GUEST)
+    old = story.mirrored("max", Role.REFUND_MANAGER)
+    five(story)
+    refund(story, ORDERS[5])
+    story.clock.advance(seconds=10)
+    for who, reason, code in (
+        (Identity("cli", "nobody"), "looked at it", RefusalCode.NOT_ALLOWED),
+        (gus, "looked at it", RefusalCode.NOT_ALLOWED),
+        (ana, "looked at it", RefusalCode.NOT_ALLOWED),
+        (mia, "ok", RefusalCode.REASON_REQUIRED),
+    ):
+        denied = reset_breaker(story.desk, who, Channel.API, reason)
+        assert isinstance(denied, Refused)
+        assert denied.code is code
+    done = reset_breaker(story.desk, mia, Channel.API, "a sale, looked at each")
+    assert isinstance(done, Breaker)
+    assert refund(story, ORDERS[5]) == "executed"
+    story.clock.advance(seconds=61)
+    unproved = reset_breaker(story.desk, old, Channel.API, "looked at it")
+    assert isinstance(unproved, Refused)
+    assert unproved.code is RefusalCode.ROLE_UNVERIFIED
+    assert story.trail().count("breaker.reset") == 1

@@ -1,0 +1,143 @@
+"""The life of an approval: one table of moves, and nothing that is not in it."""
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain.approvals import FINAL, MOVES, OPEN, RESERVING, Event, Status, move, state_diagram
+from tests.support.builders import approval
+
+S, E = Status, Event
+
+# design.md §4, row by row.
+LIFE: list[tuple[Status | None, Event, Status]] = [
+    (None, E.PARK, S.PENDING),
+    (None, E.ALLOW, S.APPROVED),
+    (S.PENDING, E.APPROVE, S.APPROVED),
+    (S.PENDING, E.REJECT, S.REJECTED),
+    (S.PENDING, E.EDIT, S.SUPERSEDED),
+    (S.PENDING, E.DEADLINE, S.EXPIRED),
+    (S.PENDING, E.WITHDRAW, S.CANCELLED),
+    (S.APPROVED, E.CLAIM, S.EXECUTING),
+    (S.APPROVED, E.RECHECK_FAILS, S.STALE),
+    (S.APPROVED, E.REVOKE, S.CANCELLED),
+    (S.EXECUTING, E.PROVIDER_YES, S.EXECUTED),
+    (S.EXECUTING, E.PROVIDER_NO, S.FAILED),
+    (S.EXECUTING, E.SILENCE, S.UNKNOWN),
+    (S.EXECUTING, E.NOT_STARTED, S.APPROVED),
+    (S.UNKNOWN, E.FOUND_DONE, S.EXECUTED),
+    (S.UNKNOWN, E.FOUND_FAILED, S.FAILED),
+    (S.UNKNOWN, E.RESEND, S.EXECUTING),
+    (S.UNKNOWN, E.SETTLED_DONE, S.EXECUTED),
+    (S.UNKNOWN, E.SETTLED_FAILED, S.FAILED),
+    (S.EXECUTED, E.LATE_FAILURE, S.FAILED),
+]
+LEADS = {(source, event): target for source, event, target in LIFE}
+SOURCES: list[Status | None] = [None, *Status]
+AROUND = [pair for pair in product(SOURCES, Event) if pair not in LEADS]
+
+
+def name(source: Status | None) -> str:
+    return source or "[*]"
+
+
+@pytest.mark.parametrize(
+    ("source", "event", "target"), LIFE, ids=[f"{name(s)} by {e}" for s, e, _ in LIFE]
+)
+def test_an_approval_moves(source: Status | None, event: Event, target: Status) -> None:
+    assert move(source, event) is target
+
+
+@pytest.mark.parametrize(
+    ("source", "event"), AROUND, ids=[f"{name(s)} not by {e}" for s, e in AROUND]
+)
+def test_nothing_else_moves_it(source: Status | None, event: Event) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"no move from {source} by {event}")):
+        move(source, event)
+
+
+def test_each_move_is_written_down_once() -> None:
+    assert len({(m.source, m.event) for m in MOVES}) == len(MOVES) == len(LIFE)
+
+
+def test_every_event_moves_something() -> None:
+    assert {m.event for m in MOVES} == set(Event)
+
+
+def test_a_final_status_has_no_way_out() -> None:
+    assert {S.REJECTED, S.EXPIRED, S.SUPERSEDED, S.CANCELLED, S.STALE} == FINAL
+    assert [m for m in MOVES if m.source in FINAL] == []
+
+
+def test_whatever_is_not_open_leaves_only_for_a_late_failure() -> None:
+    assert set(Status) - FINAL - {S.EXECUTED, S.FAILED} == OPEN
+    assert [m.event for m in MOVES if m.source is not None and m.source not in OPEN] == [
+        E.LATE_FAILURE
+    ]
+
+
+def test_every_open_status_has_a_way_to_an_end() -> None:
+    ends = set(FINAL | {S.EXECUTED, S.FAILED})
+    for _ in Status:
+        ends |= {m.source for m in MOVES if m.source is not None and m.target in ends}
+    assert ends == set(Status)
+
+
+def test_every_status_is_reached_from_the_beginning() -> None:
+    reached: set[Status] = set()
+    for _ in Status:
+        reached |= {m.target for m in MOVES if m.source is None or m.source in reached}
+    assert reached == set(Status)
+
+
+@given(events=st.lists(st.sampled_from(Event), max_size=12))
+def test_money_moves_only_after_approval(events: list[Event]) -> None:
+    status: Status | None = None
+    passed: list[Status] = []
+    for event in events:
+        try:
+            status = move(status, event)
+        except ValueError:
+            continue
+        passed.append(status)
+    if S.EXECUTED in passed:
+        claimed = passed.index(S.EXECUTING)
+        assert passed[claimed - 1] is S.APPROVED
+        assert claimed < passed.index(S.EXECUTED)
+
+
+@given(events=st.lists(st.sampled_from(Event), max_size=20))
+def test_nothing_happens_after_a_final_status(events: list[Event]) -> None:
+    status: Status | None = None
+    for event in events:
+        if status in FINAL:
+            with pytest.raises(ValueError, match="no move"):
+                move(status, event)
+        elif (status, event) in LEADS:
+            status = move(status, event)
+
+
+def test_money_is_held_from_the_claim_until_the_provider_says_no() -> None:
+    assert {S.EXECUTING, S.UNKNOWN, S.EXECUTED} == RESERVING
+    assert {m.target for m in MOVES if m.source in RESERVING} - RESERVING == {S.FAILED, S.APPROVED}
+
+
+def test_the_diagram_shows_every_move_and_nothing_else() -> None:
+    head, *lines = state_diagram().splitlines()
+    assert head == "stateDiagram-v2"
+    assert lines == [f"    {name(m.source)} --> {m.target}: {m.event} ({m.by})" for m in MOVES]
+    assert all(m.by for m in MOVES)
+
+
+def test_a_line_of_the_diagram_has_one_colon() -> None:
+    """Mermaid before 11.13 does not read a second one, and draws nothing."""
+    assert [line for line in state_diagram().splitlines()[1:] if line.count(":") != 1] == []
+
+
+def test_people_compare_the_first_16_digits_of_the_hash() -> None:
+    row = approval()
+    assert row.short_hash() == row.payload_hash[:16]
+    assert len(row.short_hash()) == 16
