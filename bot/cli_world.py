@@ -2,6 +2,7 @@
 
 import re
 import time
+import unicodedata
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from agent.domain.roles import Identity
 from bot.cli_text import visible
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Control characters and halves of surrogate pairs.
+_NO_TEXT = frozenset({"Cc", "Cs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,10 @@ class World:
 class NotDone(click.ClickException):
     """The command ends without what was asked: `code` is for programs, the message for people."""
 
-    def __init__(self, code: str, message: str, *, exit_code: int = 1) -> None:
-        """Keep the code and the exit code beside the message."""
+    def __init__(self, code: str, message: str) -> None:
+        """Keep the code beside the message."""
         super().__init__(message)
         self.code = code
-        self.exit_code = exit_code
 
     @override
     def show(self, file: IO[str] | None = None) -> None:
@@ -72,9 +74,7 @@ class Code(click.ParamType[str]):
     name = "text"
 
     @override
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the word as it was typed."""
         if not _CODE.fullmatch(value):
             self.fail(f"{visible(value[:64])!r} is not an id or a hash", param, ctx)
@@ -82,18 +82,16 @@ class Code(click.ParamType[str]):
 
 
 class Words(click.ParamType[str]):
-    """One line of text for people, nothing in it that cannot be seen."""
+    """One line of text for people: no control characters, no halves of characters."""
 
     name = "text"
 
     @override
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the line without blanks around it."""
         text = value.strip()
-        if not text or visible(text) != text:
-            self.fail("is empty or holds characters that cannot be seen", param, ctx)
+        if any(unicodedata.category(char) in _NO_TEXT for char in text):
+            self.fail("holds characters that are no text", param, ctx)
         return text
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Self
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -23,6 +24,8 @@ _WORKERS = {Lane.TURN: 3, Lane.EXECUTE: 2, Lane.SLACK: 1}
 _NET_INTERVAL_S = 1
 _BEAT_INTERVAL_S = 5
 _DRAIN_S = 3.0
+_FIRST_AFTER_S = 0.2
+_AFTER_FAILURE_S = 1.0
 
 
 class Wakeups:
@@ -58,6 +61,36 @@ class Job:
     name: str
     every_s: float
     work: Callable[[], object]
+    retry_s: float | None = None
+
+
+class Heartbeat:
+    """Shows life for as long as a block lasts, so that its leases are not taken for lost."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Keep whose life is shown."""
+        self._desk = desk
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Show life once before anything is claimed, then go on in the background."""
+        _beat(self._desk, ())
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Sign off."""
+        self._over.set()
+        self._thread.join(_DRAIN_S)
+        _sign_off(self._desk)
+
+    def _run(self) -> None:
+        while not self._over.wait(_BEAT_INTERVAL_S):
+            try:
+                _beat(self._desk, ())
+            except Exception:
+                log.exception("the heartbeat cannot be written")
 
 
 class Jobs:
@@ -79,6 +112,8 @@ class Jobs:
         self._after_work = after_work
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._failures: dict[str, int] = {}
+        self._worked: dict[str, bool] = {}
         self._scheduler: BaseScheduler = BackgroundScheduler(
             timezone="UTC",
             executors={"default": ThreadPoolExecutor(max(4, len(jobs)))},
@@ -95,7 +130,7 @@ class Jobs:
                 )
                 self._threads.append(thread)
                 thread.start()
-        self._every(Job("replica", _BEAT_INTERVAL_S, self._beat))
+        self._every(Job(heartbeats.REPLICA, _BEAT_INTERVAL_S, self._beat))
         self._every(Job("net", _NET_INTERVAL_S, self._ring_all))
         for job in self._jobs:
             self._every(job)
@@ -108,8 +143,7 @@ class Jobs:
         self._ring_all()
         for thread in self._threads:
             thread.join(_DRAIN_S)
-        with self._desk.store.transaction() as tx:
-            heartbeats.forget(tx, self._desk.replica)
+        _sign_off(self._desk)
 
     def _serve(self, lane: Lane, work: Callable[[], object]) -> None:
         heard = 0
@@ -122,27 +156,43 @@ class Jobs:
             heard = self._wakeups.wait(lane, max(heard, rung))
 
     def _every(self, job: Job) -> None:
-        def run() -> None:
-            if self._stopping.is_set():
-                return
-            done = self._guarded(job.name, job.work)
-            if done and job.name not in {"replica", "net"}:
-                self._after_work()
-
-        first = self._desk.clock.now() + timedelta(seconds=min(job.every_s, 0.2))
+        first = self._desk.clock.now() + timedelta(seconds=min(job.every_s, _FIRST_AFTER_S))
         self._scheduler.add_job(
-            run, "interval", seconds=job.every_s, id=job.name, next_run_time=first
+            self._run_job,
+            "interval",
+            args=(job,),
+            seconds=job.every_s,
+            id=job.name,
+            next_run_time=first,
         )
+
+    def _run_job(self, job: Job) -> None:
+        if self._stopping.is_set():
+            return
+        before = self._failures.get(job.name, 0)
+        if self._guarded(job.name, job.work):
+            self._after_work()
+        failed = self._failures.get(job.name, 0) > before
+        if failed and job.retry_s is not None:
+            again = self._desk.clock.now() + timedelta(seconds=job.retry_s)
+            self._scheduler.modify_job(job.name, next_run_time=again)
 
     def _guarded(self, name: str, work: Callable[[], object]) -> bool:
         """Do some work and return whether there was any; a failure is logged and shown."""
         try:
-            return bool(work())
+            done = bool(work())
         except Exception as failure:
             log.exception("%s failed", name)
+            self._failures[name] = self._failures.get(name, 0) + 1
             self._note(name, f"{type(failure).__name__}: {failure}"[:500])
-            self._stopping.wait(1.0)
+            self._stopping.wait(_AFTER_FAILURE_S)
             return False
+        if name not in self._failures:
+            # The first success shows at once: readiness waits for it.
+            self._failures[name] = 0
+            _beat(self._desk, (name,))
+        self._worked[name] = True
+        return done
 
     def _note(self, name: str, problem: str) -> None:
         try:
@@ -155,12 +205,22 @@ class Jobs:
     def _ring_all(self) -> bool:
         for lane in self._lanes:
             self._wakeups.wake(lane)
-        return True
+        return False
 
     def _beat(self) -> bool:
-        with self._desk.store.transaction() as tx:
-            now = self._desk.clock.now()
-            heartbeats.beat(tx, self._desk.replica, heartbeats.REPLICA, now)
-            for name in ("scheduler", *(lane.value for lane in self._lanes)):
-                heartbeats.beat(tx, self._desk.replica, name, now)
-        return True
+        """Show life for the replica and for every worker and job that did its work since."""
+        worked, self._worked = self._worked, {}
+        _beat(self._desk, ("scheduler", *worked))
+        return False
+
+
+def _beat(desk: Desk, names: tuple[str, ...]) -> None:
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        for name in (heartbeats.REPLICA, *names):
+            heartbeats.beat(tx, desk.replica, name, now)
+
+
+def _sign_off(desk: Desk) -> None:
+    with desk.store.transaction() as tx:
+        heartbeats.forget(tx, desk.replica)

@@ -1,7 +1,7 @@
 """What the world must hear, as rows: written with the fact, delivered at least once, then deleted."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, delete, func, insert, or_, select, update
@@ -116,7 +116,10 @@ def add(tx: Tx, at: datetime, *messages: Message) -> None:
 def claim_slack(
     tx: Tx, owner: str, now: datetime, lease: timedelta, limit: int
 ) -> tuple[OutboxRow, ...]:
-    """Take up to `limit` due Slack messages; they come due again if the lease runs out."""
+    """Take up to `limit` due Slack messages; they come due again if the lease runs out.
+
+    A message whose earlier taker never said how it went may have arrived: it is ambiguous.
+    """
     micros = to_micros(now)
     claimed = []
     for row in tx.all(_DUE, now=micros, limit=limit):
@@ -124,7 +127,9 @@ def claim_slack(
             _LEASE, row_id=row["id"], now=micros, until=to_micros(now + lease), owner=owner
         )
         if won:
-            claimed.append(read_row(row))
+            taken = read_row(row)
+            silent = row["lease_owner"] is not None
+            claimed.append(replace(taken, ambiguous=taken.ambiguous or silent))
     return tuple(claimed)
 
 

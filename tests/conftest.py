@@ -1,9 +1,11 @@
 """Fixtures every kit shares: both databases, migrated, and hand-held ports."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from storage import schema
 from storage.engine import open_engine
@@ -19,22 +21,40 @@ def postgres_admin() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def postgres_template(postgres_admin: str) -> Iterator[str]:
+    """Migrate one database for the session; every test gets a copy of it."""
+    with fresh_database(postgres_admin) as url:
+        _migrate(url)
+        yield make_url(url).database or ""
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Migrate one file for the session; every test gets a copy of it."""
+    path = tmp_path_factory.mktemp("template") / "desk.db"
+    _migrate(f"sqlite:///{path}")
+    return path
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Return the address of an empty database, once for each kind."""
+    """Return the address of a migrated database, once for each kind."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'desk.db'}"
+        path = tmp_path / "desk.db"
+        shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
+        yield f"sqlite:///{path}"
         return
-    with fresh_database(request.getfixturevalue("postgres_admin")) as url:
+    admin = request.getfixturevalue("postgres_admin")
+    template = request.getfixturevalue("postgres_template")
+    with fresh_database(admin, template=template) as url:
         yield url
 
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     """Return a store over a migrated database."""
-    engine = open_engine(database_url)
-    schema.upgrade(engine)
-    store = Store(engine)
+    store = Store(open_engine(database_url))
     yield store
     store.close()
 
@@ -49,3 +69,11 @@ def clock() -> HandClock:
 def ids() -> CountingIds:
     """Return ids that count."""
     return CountingIds()
+
+
+def _migrate(url: str) -> None:
+    """Bring an empty database to the newest schema and let go of it."""
+    engine = open_engine(url)
+    schema.upgrade(engine)
+    # The last SQLite connection to close folds the write-ahead log into the file.
+    engine.dispose()

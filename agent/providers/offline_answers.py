@@ -4,7 +4,13 @@ from collections.abc import Callable, Sequence
 
 from agent.providers.offline_orders import SeenOrder
 from agent.providers.offline_transcript import Step
-from agent.providers.offline_words import OFFER_AGAIN, OFFER_PERSON, SOMETHING_ELSE, quote
+from agent.providers.offline_words import (
+    OFFER_AGAIN,
+    OFFER_PERSON,
+    SOMETHING_ELSE,
+    offer_refund,
+    quote,
+)
 
 _WHAT_I_DO = (
     "I can refund an order or a part of it, tell where an order is, explain the shop's rules, or "
@@ -47,18 +53,27 @@ _REVIEW = (
 
 DECLINED = f"Our team has already declined exactly this request for {{order}}. {OFFER_PERSON}"
 
+_PAID = "The last refund on {order} has been paid. If you would like more back, please tell me how much."
+# What is said instead of asking again, for how the last request ended.
+NOT_AGAIN: dict[str, str] = {
+    "rejected": DECLINED,
+    "executed": _PAID,
+    "superseded_executed": _PAID,
+    "checking": f"About {{order}}: {CHECKING}",
+    "unknown": f"About {{order}}: {CHECKING}",
+    "pending_approval": "Your request for {order} is still waiting for a quick review by our team.",
+}
+
 # What the customer hears for each error of a refused refund.
 _REFUSED: dict[str, str] = {
     "not_found": "I could not find the order {order} among your orders.",
-    "over_remaining": "I cannot refund {amount} on {order}: {left} is left to refund.",
+    "over_remaining": "I cannot refund {amount} on {order}. {left}",
     "not_paid": "{order} has not been paid, so there is nothing to refund.",
     "disputed": (
         "The payment of {order} is disputed with your bank. The bank decides it, so I cannot "
         f"refund it here. {OFFER_PERSON}"
     ),
-    "final_sale": (
-        f"That is a final-sale item on {{order}}, which cannot be refunded. {OFFER_PERSON}"
-    ),
+    "final_sale": "{order} holds final-sale items, which cannot be refunded. {instead}",
     "wrong_currency": (
         "I cannot refund {amount} on {order}: it was paid in {currency}. Tell me the amount in "
         "{currency} and I will ask for it."
@@ -68,8 +83,8 @@ _REFUSED: dict[str, str] = {
         "such as 12.50."
     ),
     "invalid_arguments": (
-        "I could not put that request into a form our system accepts. Please tell me the order and "
-        "the amount again, such as 12.50."
+        "I could not ask for {amount}: our system does not take that. Please tell me the order and "
+        "a plain amount, such as 12.50."
     ),
     "already_rejected": DECLINED,
     "too_many_open": (
@@ -149,28 +164,38 @@ MOST_LISTED = 5
 def refund_words(step: Step, order: SeenOrder | None) -> str:
     """Return what became of one proposal; `done` is said of executed ones only."""
     result = step.result
+    message = result.get("message")
+    said = quote(message) if isinstance(message, str) else ""
     about = {
         "amount": _display(result.get("amount")) or _asked_amount(step),
         "order": str(result.get("order_id") or step.arguments.get("order_id") or "your order"),
         "currency": order.total.currency if order else "another currency",
-        "left": str(order.remaining) if order else "less",
+        "left": said or (f"Only {order.remaining} is left." if order else ""),
+        "instead": _instead(order),
+        "reason": "",
     }
     match result.get("status"), result.get("error"):
         case "pending_approval", _:
             return _REVIEW.format(**about)
         case "executed", _:
             return "Done: I have refunded {amount} on {order}.".format(**about)
-        case (("unknown" | "checking" | "executing" | "approved"), _):
-            return f"About the refund of {about['amount']} on {about['order']}: {CHECKING}"
-        case ("failed" | "stale" | "expired" | "rejected") as ended, _:
-            return _ENDED[ended].format(**about, reason="")
+        case ("checking", _) | (_, "unknown"):
+            return _ENDED["unknown"].format(**about)
         case _, str(error) if error in _REFUSED:
             return _REFUSED[error].format(**about)
+        case _, str(error) if error in _ENDED:
+            return _ENDED[error].format(**about)
         case _, str():
-            said = result.get("message")
-            return f"{quote(said)} {OFFER_PERSON}" if isinstance(said, str) else UNABLE
+            return f"{said} {OFFER_PERSON}" if said else UNABLE
         case _:
             return UNREADABLE_RESULT
+
+
+def _instead(order: SeenOrder | None) -> str:
+    """Return what to offer when an order's final-sale items stand in the way."""
+    if order is None or order.returnable.minor <= 0:
+        return OFFER_PERSON
+    return offer_refund(order.returnable, order.id)
 
 
 def outcome_words(fields: dict[str, object]) -> str:
@@ -181,7 +206,7 @@ def outcome_words(fields: dict[str, object]) -> str:
         "reason": _reason(fields.get("reason")),
     }
     outcome = fields.get("outcome")
-    if outcome in {"executed", "superseded_executed"}:
+    if outcome in {"executed", "superseded_executed"} and fields.get("ok") is not False:
         return _executed_words(fields, about)
     if isinstance(outcome, str) and outcome in _ENDED:
         return _ENDED[outcome].format(**about)
@@ -190,7 +215,7 @@ def outcome_words(fields: dict[str, object]) -> str:
 
 def _executed_words(fields: dict[str, object], about: dict[str, str]) -> str:
     edited = fields.get("edited")
-    if not isinstance(edited, dict):
+    if not isinstance(edited, dict) or edited.get("from") == edited.get("to"):
         return "Good news: {amount} has been refunded on {order}.".format(**about)
     paid = _display(edited.get("to")) or about["amount"]
     asked = _display(edited.get("from")) or "another amount"
@@ -223,6 +248,17 @@ def order_words(order: SeenOrder) -> str:
     money = _MONEY.get(order.status, "").format(refunded=order.refunded, remaining=order.remaining)
     facts = [money] if order.status == "cancelled" else [fact for fact in (known, money) if fact]
     return f"{order.brief()}: {'; '.join(facts) or 'nothing special to report'}."
+
+
+def left_words(order: SeenOrder) -> str:
+    """Return how much of an order can still be refunded."""
+    return f"{order.remaining} of {order.id} can still be refunded."
+
+
+def no_request_words(order: SeenOrder) -> str:
+    """Return that nobody asked for a refund of an order, and what was refunded of it anyway."""
+    back = f" {order.refunded} of it has been refunded." if order.refunded.minor > 0 else ""
+    return f"I see no refund request for {order.id}.{back}"
 
 
 def nothing_left_words(order: SeenOrder) -> str:

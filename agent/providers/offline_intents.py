@@ -13,6 +13,7 @@ from agent.providers.offline_search import (
     Missing,
     find_orders,
     fresh_reads,
+    lookup,
     order_reads,
     signed_out,
 )
@@ -20,10 +21,12 @@ from agent.providers.offline_transcript import Call, Move, Say, Turn, Wanted
 from agent.providers.offline_wish import Piece, read_wish
 from agent.providers.offline_words import (
     OFFER_AGAIN,
+    SOMETHING_ELSE,
     Intent,
     intent_of,
     offered_refund,
     offers_person,
+    only_asks,
     plain_text,
     quote,
     says_firm_yes,
@@ -32,6 +35,7 @@ from agent.providers.offline_words import (
 )
 
 _MAX_QUESTION = 500
+_HOW_MUCH = re.compile(r"\bhow much\b|\bleft\b")
 _SEVERAL = re.compile(r"\b(?:orders|purchases|everything i)\b")
 # Said as an answer, these only add to the request before them.
 _ADDS_TO_A_REQUEST = frozenset({
@@ -73,9 +77,9 @@ def _reply_to_offer(turn: Turn) -> Move | None:
         if OFFER_AGAIN in said:
             return ask_again(turn)
         if offers_person(said):
-            return _hand_off(turn)
-    if short and says_no(text) and said:
-        return Say(answers.FINE if "?" in said and intent is None else answers.GOODBYE)
+            return _hand_off(turn, turn.last_asked())
+    if (short or intent is Intent.WITHDRAW) and says_no(text):
+        return Say(answers.GOODBYE if SOMETHING_ELSE in said else answers.FINE)
     return None
 
 
@@ -83,32 +87,38 @@ def _plain_yes(text: str) -> bool:
     return says_firm_yes(text) and not spoken_amounts(with_digits(text))
 
 
-def _hand_off(turn: Turn) -> Move:
-    return Call(
-        (Wanted("hand_off", {"reason": f'The customer asks: "{quote(turn.asked.content)}"'}),)
-    )
+def _hand_off(turn: Turn, before: str = "") -> Move:
+    words = " / ".join(text for text in (before, turn.asked.content) if text.strip())
+    reason = f'The customer asks for a person: "{quote(words)}"'
+    return Call((Wanted("hand_off", {"reason": reason}),))
+
+
+def _refund(turn: Turn) -> Move:
+    return plan_refund(turn, offer="" if only_asks(turn.text) else None)
 
 
 def _news(turn: Turn) -> Move:
-    reads = fresh_reads(turn, [Wanted("refund_status", {})])
+    refs, _ = find_refs(turn.text)
+    wanted = [Wanted("refund_status", {}), *(lookup(ref.reference) for ref in refs)]
+    reads = fresh_reads(turn, wanted)
     if reads:
         return Call(reads)
     if signed_out(turn):
         return Say(answers.SIGN_IN)
-    result = turn.results("refund_status")[-1].result
-    found = result.get("requests")
+    found = turn.results("refund_status")[-1].result.get("requests")
     if not isinstance(found, list):
         return Say(answers.UNREADABLE_RESULT)
-    requests = [request for request in found if isinstance(request, dict)]
-    refs, _ = find_refs(turn.text)
+    requests = [one for one in found if isinstance(one, dict) and one.get("status") != "replaced"]
     asked = [r for r in requests if any(ref.names(str(r.get("order_id"))) for ref in refs)]
-    current = [r for r in asked or requests if r.get("status") != "replaced"]
-    return Say(answers.stands_words(current or requests))
+    orders = [order for ref in refs if (order := turn.looked_up(ref.reference))]
+    if orders and not asked:
+        return Say(" ".join(answers.no_request_words(order) for order in orders))
+    return Say(answers.stands_words(asked or requests))
 
 
 def _policy(turn: Turn) -> Move:
-    question = turn.asked.content.encode(errors="replace").decode()[:_MAX_QUESTION]
-    reads = fresh_reads(turn, [Wanted("check_policy", {"question": question})])
+    question = {"question": quote(turn.asked.content, _MAX_QUESTION)}
+    reads = fresh_reads(turn, [Wanted("check_policy", question)])
     if reads:
         return Call(reads)
     passages = turn.results("check_policy")[-1].result.get("passages")
@@ -132,7 +142,9 @@ def _status(turn: Turn) -> Move:
         shown = list(listed)
     words += [answers.order_words(order) for order in shown[: answers.MOST_LISTED]]
     if len(shown) > answers.MOST_LISTED:
-        words.append(f"There are {len(shown) - answers.MOST_LISTED} older ones as well.")
+        words.append(f"Older orders besides these: {len(shown) - answers.MOST_LISTED}.")
+    if _HOW_MUCH.search(turn.text):
+        words += [answers.left_words(order) for order in shown[: answers.MOST_LISTED]]
     return Say(" ".join(words) or answers.NO_ORDERS)
 
 
@@ -154,7 +166,7 @@ _HANDLERS: dict[Intent, Callable[[Turn], Move]] = {
     Intent.NEWS: _news,
     Intent.REPLACE: _says(answers.REPLACE),
     Intent.POLICY: _policy,
-    Intent.REFUND: plan_refund,
+    Intent.REFUND: _refund,
     Intent.CANCEL: lambda turn: plan_refund(turn, offer=answers.CANCEL),
     Intent.COMPLAINT: lambda turn: plan_refund(turn, offer=answers.SORRY),
     Intent.STATUS: _status,

@@ -28,11 +28,20 @@ _ALSO = re.compile(rf"(?P<gap> ?(?:,|and|&|or|plus) ?){_DIGITS}{_UNIT_AHEAD}")
 _LONE = re.compile(rf"(?<![\w$€£¥.,\-]){_DIGITS}{_UNIT_AHEAD}")
 
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+# What customers call things that the shop calls otherwise.
+_SYNONYMS = {
+    "bookcase": "bookshelf", "carpet": "rug", "couch": "sofa", "cup": "mug", "machine": "maker",
+    "earphone": "headphone", "headset": "headphone", "skillet": "pan", "turntable": "player",
+}  # fmt: skip
+# A name goes on after these with what the thing is made of or comes with.
+_NAME_ENDS = re.compile(r" - |\(|,| (?:in|with|for|of|from)\b| [0-9]")
 # Words that say nothing about which item is meant.
+_SHORT = 3
 _EMPTY = frozenset((
     "a", "an", "and", "any", "back", "black", "by", "card", "for", "from", "full", "half", "in",
     "it", "item", "its", "kit", "money", "my", "new", "of", "on", "one", "or", "order", "pack",
     "piece", "pieces", "refund", "set", "size", "that", "the", "this", "to", "white", "with",
+    "off", "over", "out", "up",
 ))  # fmt: skip
 
 
@@ -59,6 +68,7 @@ class _LineJson(BaseModel):
     name: str
     quantity: int
     price: _MoneyJson
+    final_sale: bool = False
 
 
 class _OrderJson(BaseModel):
@@ -79,11 +89,18 @@ class SeenLine:
     name: str
     quantity: int
     price: Money
+    final_sale: bool = False
 
     @property
     def short_name(self) -> str:
         """Return the name without its variant."""
         return self.name.split(" - ", 1)[0]
+
+    @property
+    def kind(self) -> list[str]:
+        """Return the words for what the thing is, its noun last; at least one word."""
+        words = [word for word in _tokens(_NAME_ENDS.split(self.name, 1)[0]) if word not in _EMPTY]
+        return words or _tokens(self.name) or [self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +120,12 @@ class SeenOrder:
     def refundable(self) -> bool:
         """Tell whether any money is left to pay back."""
         return self.remaining.minor > 0
+
+    @property
+    def returnable(self) -> Money:
+        """Return what is left to refund besides final-sale items."""
+        kept = sum(line.price.minor * line.quantity for line in self.lines if line.final_sale)
+        return Money(max(self.remaining.minor - kept, 0), self.remaining.currency)
 
     def brief(self) -> str:
         """Return the order in a few words: id, items, total."""
@@ -139,7 +162,8 @@ def read_order(value: object) -> SeenOrder | None:
             refunded=_money(seen.refunded),
             remaining=_money(seen.remaining),
             lines=tuple(
-                SeenLine(line.name, line.quantity, _money(line.price)) for line in seen.lines
+                SeenLine(line.name, line.quantity, _money(line.price), line.final_sale)
+                for line in seen.lines
             ),
         )
     except (ValidationError, InvalidInput):
@@ -148,7 +172,7 @@ def read_order(value: object) -> SeenOrder | None:
 
 def lines_named(text: str, lines: Sequence[SeenLine]) -> tuple[SeenLine, ...]:
     """Return the lines that plain text fits best, several if it fits them equally well."""
-    said = set(_tokens(text))
+    said = {_common(word) for word in _tokens(text)}
     scores = [_score(line, said) for line in lines]
     best = max(scores, default=0)
     return tuple(line for line, score in zip(lines, scores, strict=True) if score == best > 0)
@@ -158,16 +182,18 @@ def pieces_meant(text: str, line: SeenLine) -> int | None:
     """Return how many pieces of a line plain text speaks of; None when it had to be guessed."""
     if line.quantity <= 1:
         return 1
-    tokens = _tokens(line.short_name) or [""]
-    noun = re.escape(tokens[-1])
-    of_noun = rf"(?: of)?(?: (?:the|my|these|those))?(?: \w+)? {noun}"
-    if re.search(r"\b(?:both|all|every|each)\b", text):
+    noun = line.kind[-1]
+    of_noun = rf"(?: of)?(?: (?:the|my|these|those))?(?: \w+)? {re.escape(noun)}"
+    if re.search(r"\bboth\b", text):
+        return 2
+    if re.search(r"\b(?:all|every|each)\b", text):
         return line.quantity
     if re.search(rf"\b(?:one|1|single|an?){of_noun}", text):
         return 1
     if counted := re.search(rf"\b([2-9]|{'|'.join(_COUNTS)}){of_noun}", text):
         return min(_COUNTS.get(counted[1]) or int(counted[1]), line.quantity)
-    plural = any(word != _stem(word) == tokens[-1] for word in re.findall(r"[a-z0-9]+", text))
+    words = re.findall(r"[a-z0-9]+", text)
+    plural = any(word != _stem(word) and _common(_stem(word)) == noun for word in words)
     return line.quantity if plural else None
 
 
@@ -200,7 +226,11 @@ def _number(key: str) -> str:
 def _stem(word: str) -> str:
     if re.search(r"(?:ch|sh|x|ss)es$", word):
         return word[:-2]
-    return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word  # noqa: PLR2004
+    return word[:-1] if len(word) > _SHORT and re.search(r"[^s]s$", word) else word
+
+
+def _common(stem: str) -> str:
+    return _SYNONYMS.get(stem, stem)
 
 
 def _tokens(text: str) -> list[str]:
@@ -208,10 +238,12 @@ def _tokens(text: str) -> list[str]:
 
 
 def _score(line: SeenLine, said: set[str]) -> int:
-    """Rate how well words fit a line: its own name counts, the variant only breaks ties."""
-    head = [word for word in _tokens(line.short_name) if word not in _EMPTY]
-    hits = [word for word in head if word in said]
-    if not hits:
+    """Rate how well words fit a line: what it is counts, its variant only breaks ties."""
+    kind = line.kind
+    hits = sum(20 for word in kind if word in said) + (10 if kind[-1] in said else 0)
+    # "the chair" may be an armchair.
+    inside = sum(5 for word in said if len(word) > _SHORT and kind[-1].endswith(word))
+    if not hits + inside:
         return 0
-    variant = said.intersection(_tokens(line.name[len(line.short_name) :]))
-    return 20 * len(hits) + (10 if head[-1] in said else 0) + min(len(variant), 9)
+    variant = said.intersection(_tokens(line.name)).difference(kind, _EMPTY)
+    return hits + inside + min(len(variant), 4)

@@ -9,7 +9,7 @@ from agent.domain.money import Money, parse_money
 from agent.providers.offline_amounts import Exact, Share, Unreadable
 from agent.providers.offline_answers import (
     CLARIFY,
-    DECLINED,
+    NOT_AGAIN,
     UNREADABLE_RESULT,
     nothing_left_words,
     refund_words,
@@ -36,6 +36,8 @@ _SAID, _CLEAR, _IMPLIED, _GUESS = "0.97", "0.95", "0.92", "0.80"
 _MOST_PROPOSALS = 5
 _ASKED_AGAIN = {"order_id", "amount", "currency", "scope", "reason", "confidence"}
 _ORDER_WORD = re.compile(r"\b(?:order|purchase|parcel|package|delivery)\b")
+
+_MORE_THAN_ONE = Question(f"I read more than one amount. {ASK_AMOUNT}")
 
 Scope = Literal["full", "partial", "unclear"]
 
@@ -81,7 +83,8 @@ def plan_refund(turn: Turn, *, offer: str | None = None) -> Move:
     reads = fresh_reads(turn, [read for piece in pieces for read in order_reads(turn, piece)])
     if reads:
         return Call(reads)
-    parts = [part for piece in pieces for part in _resolve(turn, piece)]
+    alone = len(pieces) == 1
+    parts = [part for piece in pieces for part in _resolve(turn, piece, alone=alone)]
     notes = [part.text for part in parts if isinstance(part, Note)]
     if turn.results("issue_refund"):
         return Say(" ".join(dict.fromkeys([*proposal_words(turn), *notes])))
@@ -93,7 +96,7 @@ def plan_refund(turn: Turn, *, offer: str | None = None) -> Move:
         return Say(" ".join(dict.fromkeys(notes)) or UNREADABLE_RESULT)
     if offer is not None and not amounts:
         paid = parse_money(targets[0].amount, targets[0].currency)
-        return Say(f"{offer} {offer_refund(paid, targets[0].order_id)}")
+        return Say(f"{offer} {offer_refund(paid, targets[0].order_id)}".strip())
     return Call(tuple(target.wanted(_reason(turn, target.scope)) for target in targets))
 
 
@@ -112,18 +115,18 @@ def take_offer(turn: Turn, amount: str, currency: str, order_id: str) -> Move:
 
 
 def ask_again(turn: Turn) -> Move:
-    """Return the next move towards the last proposal once more; a declined one stays declined."""
-    last = {key: str(value) for key, value in (turn.last_proposal() or {}).items()}
-    if not last.keys() >= _ASKED_AGAIN:
+    """Return the next move towards the last proposal once more, if it came to nothing."""
+    proposal = turn.last_proposal()
+    last = {} if proposal is None else {k: str(v) for k, v in proposal.arguments.items()}
+    if proposal is None or not last.keys() >= _ASKED_AGAIN:
         return Say(CLARIFY)
-    if turn.last_outcome(last["order_id"]) == "rejected":
-        return Say(DECLINED.format(order=last["order_id"]))
-    reads = fresh_reads(turn, [lookup(last["order_id"])])
-    if reads:
-        return Call(reads)
     if turn.results("issue_refund"):
         return Say(" ".join(dict.fromkeys(proposal_words(turn))))
-    return Call((Wanted("issue_refund", last),))
+    ended = turn.last_outcome(last["order_id"]) or str(proposal.result.get("status"))
+    if ended in NOT_AGAIN:
+        return Say(NOT_AGAIN[ended].format(order=last["order_id"]))
+    reads = fresh_reads(turn, [lookup(last["order_id"])])
+    return Call(reads or (Wanted("issue_refund", last),))
 
 
 def proposal_words(turn: Turn) -> list[str]:
@@ -137,17 +140,19 @@ def proposal_words(turn: Turn) -> list[str]:
     ]
 
 
-def _resolve(turn: Turn, piece: Piece) -> list[Target | Question | Note]:
+def _resolve(turn: Turn, piece: Piece, *, alone: bool) -> list[Target | Question | Note]:
     hits = find_orders(turn, piece)
     if len(piece.amounts) > 1:
-        return [Question(f"I read more than one amount. {ASK_AMOUNT}")]
+        return [_MORE_THAN_ONE]
     if len(hits) > 1 and isinstance(piece.amount, Exact) and not piece.each:
         return [Question(f"{ASK_AMOUNT} Please tell me the amount for each order.")]
     parts: list[Target | Question | Note] = []
     for hit in hits:
         match hit:
-            case Found():
+            case Found() if alone or piece.refs or hit.lines:
                 parts.append(_price(piece, hit))
+            case Found():
+                parts.append(_MORE_THAN_ONE)
             case Missing():
                 parts.append(_asked_regardless(piece, hit))
             case Question() | Note():
@@ -179,6 +184,8 @@ def _price(piece: Piece, found: Found) -> Target | Question | Note:
         return _target(order, order.remaining, said)
     if piece.vague and not piece.in_full:
         return _target(order, items or order.remaining, _GUESS, unclear=True)
+    if not found.sure:
+        return _target(order, order.remaining, _GUESS, unclear=True)
     if items is not None:
         return _target(order, items, said if counted else _GUESS, unclear=not counted)
     if _one_of_several(piece, order):

@@ -8,7 +8,7 @@ from agent.providers.offline_answers import SIGN_IN, listing, nothing_left_words
 from agent.providers.offline_orders import OrderRef, SeenLine, SeenOrder, lines_named
 from agent.providers.offline_transcript import Turn, Wanted
 from agent.providers.offline_wish import Piece, points_at_earlier_item
-from agent.providers.offline_words import ASK_ITEM, ASK_ORDER, OFFER_PERSON
+from agent.providers.offline_words import ASK_AMOUNT, ASK_ITEM, ASK_ORDER, OFFER_PERSON
 
 LIST_ORDERS = Wanted("list_orders", {})
 
@@ -20,15 +20,34 @@ _NO_THINGS = frozenset((
     "refund", "remaining", "rest", "same", "shipping", "shop", "some", "sum", "team", "that", "the",
     "thing", "this", "time", "total", "us", "way", "week", "whole", "wrong",
 ))  # fmt: skip
+_UNSPECIFIC = frozenset({
+    "both", "former", "fourth", "latest", "latter", "newest", "oldest", "others", "second", "third",
+    "cost", "costs", "damage", "delay", "inconvenience", "mistake", "trouble",
+})  # fmt: skip
+# What is right behind "refund" or "return" is the thing itself, or a fee that no tool shows.
+_REFUND_OF = re.compile(
+    r"\b(?:refund|return|returning|back)(?: me)?(?: for| on| of)?"
+    r" (?:the|my|this|that|these|those)"
+    r"((?: (?!(?:and|as|at|because|for|from|in|it|of|on|please|since|to|which|with)\b)"
+    r"[a-z-]+){1,3})"
+)
+_FEE = re.compile(
+    r"\b(?:refund|return|back|reimburse)(?: me)?(?: for| on| of)?(?: the| my)?"
+    r" (?:shipping|delivery|postage|tax|taxes|customs|fees?)\b"
+)
 _SEGMENT = re.compile(r"[,;&]|\band\b|\bplus\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An order with the lines that were named, none if it is about the order itself."""
+    """An order with the lines that were named, none if it is about the order itself.
+
+    `sure` is false when a thing was named that the order does not hold.
+    """
 
     order: SeenOrder
     lines: tuple[SeenLine, ...] = ()
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +109,13 @@ def fresh_reads(turn: Turn, wanted: Iterable[Wanted]) -> tuple[Wanted, ...]:
 
 def find_orders(turn: Turn, piece: Piece) -> list[Hit]:
     """Return the orders a piece is about, from what this turn's reads showed."""
+    if not piece.amounts and _FEE.search(piece.text):
+        return [Question(f"I cannot see what that was by itself. {ASK_AMOUNT}")]
     if piece.refs:
         return _by_reference(turn, piece)
-    listed = turn.listed() or ()
     if signed_out(turn):
         return [Note(SIGN_IN)]
+    listed = turn.listed() or ()
     if piece.every and any(order.refundable for order in listed):
         return [Found(order) for order in listed if order.refundable]
     if piece.newest and listed:
@@ -103,8 +124,8 @@ def find_orders(turn: Turn, piece: Piece) -> list[Hit]:
     order = turn.looked_up(topic) if topic is not None else None
     if order is not None:
         here = _named(points_at_earlier_item(turn, piece), [order])
-        return here or _named(piece.texts, listed) or [Found(order)]
-    return _named(piece.texts, listed) or [_candidate(listed)]
+        return here or _named(piece.texts, listed) or _unknown_item(piece, listed) or [Found(order)]
+    return _named(piece.texts, listed) or _unknown_item(piece, listed) or [_candidate(listed)]
 
 
 def signed_out(turn: Turn) -> bool:
@@ -120,6 +141,21 @@ def which_item(order: SeenOrder, lines: Sequence[SeenLine]) -> Question:
 
 def _topic(turn: Turn, piece: Piece) -> str | None:
     return None if piece.newest or piece.every else turn.topic()
+
+
+def _unknown_item(piece: Piece, listed: Sequence[SeenOrder]) -> list[Hit]:
+    """Return the question about a thing that no order holds, nothing if there is no such thing."""
+    open_orders = [order for order in listed if order.refundable]
+    if not _unknown_noun(piece.text) or not open_orders:
+        return []
+    which = _which_order(open_orders)
+    return [Question(f"I could not find that item among your orders. {which.text}")]
+
+
+def _unknown_noun(text: str) -> bool:
+    """Tell whether words ask for the refund of some thing, given that no line fits them."""
+    of = _REFUND_OF.search(text)
+    return of is not None and not (_NO_THINGS | _UNSPECIFIC).intersection(of[1].split())
 
 
 def _names_another_thing(piece: Piece, order: SeenOrder) -> bool:
@@ -139,7 +175,8 @@ def _by_reference(turn: Turn, piece: Piece) -> list[Hit]:
         if order is None:
             hits.append(Missing(ref, SIGN_IN if signed_out(turn) else _missing_words(ref, listed)))
         else:
-            hits += _named(piece.texts, [order]) or [Found(order)]
+            strange = any(_unknown_noun(text) for text in piece.texts)
+            hits += _named(piece.texts, [order]) or [Found(order, sure=not strange)]
     return hits
 
 

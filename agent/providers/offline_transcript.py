@@ -10,6 +10,8 @@ from agent.providers.offline_words import (
     ASK_AMOUNT,
     ASK_ITEM,
     ASK_ORDER,
+    Intent,
+    intent_of,
     offered_refund,
     plain_text,
 )
@@ -119,7 +121,7 @@ class Turn:
         texts = [self.asked.content]
         before = list(self.earlier)
         while len(texts) < _MAX_THREAD and (said := _pop_words(before)) is not None:
-            if said.role != "assistant" or not asks_back(said.content):
+            if said.role != "assistant" or not _is_answered_by(said.content, texts[-1]):
                 break
             question = _pop_words(before)
             if question is None or question.role != "user":
@@ -127,17 +129,12 @@ class Turn:
             texts.append(question.content)
         return tuple(texts)
 
-    def last_proposal(self) -> dict[str, object] | None:
-        """Return the arguments of the newest refund proposed, of the order spoken of if known."""
-        made = [
-            read_object(call.arguments)
-            for message in reversed(self.earlier)
-            for call in reversed(message.calls)
-            if call.name == "issue_refund"
-        ]
+    def last_proposal(self) -> Step | None:
+        """Return the newest refund proposed before, of the order spoken of if that is known."""
+        made = [step for step in _steps(self.earlier) if step.name == "issue_refund"]
         topic = self.topic()
-        about = [arguments for arguments in made if arguments.get("order_id") == topic]
-        return next(iter(about or made), None)
+        about = [step for step in made if step.arguments.get("order_id") == topic]
+        return next(reversed(about or made), None)
 
     def last_outcome(self, order_id: str) -> str | None:
         """Return how the newest request about an order ended, None if none has."""
@@ -192,10 +189,11 @@ def read_object(text: str) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def asks_back(said: str) -> bool:
-    """Tell whether the agent's words ask something about the customer's request."""
-    questions = (ASK_ORDER, ASK_ITEM, ASK_AMOUNT)
-    return any(question in said for question in questions) or offered_refund(said) is not None
+def _is_answered_by(said: str, reply: str) -> bool:
+    """Tell whether a message goes on with what the agent asked, rather than beginning anew."""
+    if any(question in said for question in (ASK_ORDER, ASK_ITEM, ASK_AMOUNT)):
+        return True
+    return offered_refund(said) is not None and intent_of(plain_text(reply)) is not Intent.REFUND
 
 
 def _calling_place(messages: Sequence[ChatMessage]) -> int:

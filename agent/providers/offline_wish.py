@@ -39,6 +39,9 @@ _EVERY = re.compile(r"\b(?:all|both|every|each)(?: of)?(?: my| the| these| those
 _EACH = re.compile(r"\b(?:each|apiece|per order|every order|both orders)\b")
 _POINTS_BACK = re.compile(r"\b(?:it|this|that|them|those|these|same)\b")
 _CUT = re.compile(r"[,.](?![0-9])|[;&]|\b(?:and|plus|also|then)\b")
+_ONE_OF_THEM = re.compile(
+    r"\b(?:first|second|third|fourth|1st|2nd|3rd|4th|latter|former) (?:one|order)"
+)
 _ORDINALS: tuple[tuple[re.Pattern[str], slice], ...] = (
     (re.compile(r"\b(?:both|all|every)\b"), slice(None)),
     (re.compile(r"\b(?:first|1st|former|top|latest|newest|most recent)\b"), slice(0, 1)),
@@ -156,8 +159,9 @@ def _answer(turn: Turn, text: str) -> Piece:
     piece = _read(text)
     if ASK_ORDER in said and not piece.refs:
         refs, masked = find_refs(piece.text, bare=True)
-        refs = refs or _by_ordinal(piece.text, said)
-        return replace(piece, texts=(masked,), refs=refs, amounts=spoken_amounts(masked))
+        piece = replace(piece, texts=(masked,), refs=refs, amounts=spoken_amounts(masked))
+    if not piece.refs and (ASK_ORDER in said or _ONE_OF_THEM.search(piece.text)):
+        return replace(piece, refs=_by_ordinal(piece.text, said))
     if ASK_AMOUNT in said and not piece.amounts:
         return replace(piece, amounts=_distinct(spoken_amounts(piece.text, bare=True)))
     return piece
@@ -179,7 +183,10 @@ def _pieces(piece: Piece) -> tuple[Piece, ...]:
             return (piece,)
         cuts.append(places[-1])
     bounds = zip(cuts, [*cuts[1:], len(text)], strict=True)
-    return tuple(_part(piece, start, end) for start, end in bounds)
+    parts = tuple(_part(piece, start, end) for start, end in bounds)
+    # "$5 and $8 on ORD-1001": it is open what the first amount is for.
+    named = [part for part in parts if part.refs]
+    return (piece,) if named and len(named) < len(parts) else parts
 
 
 def _part(piece: Piece, start: int, end: int) -> Piece:

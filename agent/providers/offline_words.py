@@ -55,6 +55,9 @@ _NAMED_THING = _any(
     r"\bmy (?:\w+ )?(?:order|package|parcel|item|delivery)\b(?! polic)",
 )
 
+# Where a question begins, so that "I want to have it refunded" is none.
+_ASKS = r"(?:^|[.!?,;:] ?|\b(?:and|so|but|hi|hello|hey) )"
+
 # Read from the top; the first that fits tells the intent.
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -78,6 +81,7 @@ RULES: tuple[Rule, ...] = (
             r"|operator|colleague)\b",
             r"\b(?:real|live|actual) (?:person|human|agent|someone)\b",
             r"\bhuman (?:being|agent|support|help)\b",
+            r"\b(?:said|want|need|get|asked for) (?:a |an )?(?:human|person|agent|manager)\b",
             r"^(?:an? |the )?(?:human|person|agent|representative|operator|supervisor|manager)"
             r"(?: please)?\W*$",
             r"\bescalate\b",
@@ -116,11 +120,11 @@ RULES: tuple[Rule, ...] = (
             r"\b(?:refund|request) status\b",
             r"\bwhere(?:'s| is) (?:my|the) (?:\w+ )?(?:refund|money)\b",
             r"\bhow is (?:my|the) (?:refund|request)\b",
-            r"\b(?:has|have|was|is|did|were) (?:my|the|you|your team|they|i|it|that|anyone)\b"
+            rf"{_ASKS}(?:has|have|was|is|did|were) (?:my|the|you|your team|they|i|it|that|anyone)\b"
             r"[^.?!]*\b(?:refund|request|money)\w*[^.?!]*"
             r"\b(?:approved|decided|declined|rejected|done|processed|through|sent|gone|arrived|paid)\b",
-            r"\b(?:has|have|was|were) [^.?!]*\b(?:been )?(?:refunded|reimbursed)\b",
-            r"\bdid (?:you|they|i get)\b[^.?!]*\brefund(?:ed)?\b",
+            rf"{_ASKS}(?:is|has|have|was|were) [^.?!]*\b(?:refunded|reimbursed)\b",
+            rf"{_ASKS}(?:did|have|had) (?:you|they|i)\b[^.?!]*\b(?:refund(?:ed)?|request)",
             r"\bwhen (?:will|do|can|would) (?:i|we)\b[^.?!]*\b(?:refund|money)\b",
             r"\bwhen (?:will|does|is) (?:my|the) (?:refund|money)\b",
             r"\bwhy (?:was|is|did|has)\b[^.?!]*\b(?:refund|request|declined|rejected|denied)\b",
@@ -171,6 +175,13 @@ RULES: tuple[Rule, ...] = (
         unless=_NAMED_THING,
     ),
     Rule(
+        Intent.STATUS,
+        _any(
+            r"\bhow much (?:is|was|can|could|would|did|do|have)\b",
+            r"\bwhat(?:'s| is) (?:still )?left\b[^.?!]*\?",
+        ),
+    ),
+    Rule(
         Intent.REFUND,
         _any(
             r"\b(?:refund|reimburs|compensat|recompens|chargeback|overcharg)",
@@ -214,7 +225,6 @@ RULES: tuple[Rule, ...] = (
             r"\bwhen (?:will|is|does|do|can)\b",
             r"\bwhat (?:did|have) i (?:order|buy|bought)",
             r"\b(?:show|list|see|tell)\b[^.?!]*\borders\b",
-            r"\bhow much (?:did i|have i|is left|was|can)\b",
         ),
     ),
     Rule(
@@ -245,6 +255,10 @@ _FIRM_YES = _any(r"^\W*(?:yes|yeah|yep|yup|sure)\b")
 _NO = _any(
     r"^\W*(?:no|nope|nah|not now|don't|do not|leave it|not really|rather not|that's all"
     r"|that is all|nothing|never ?mind)\b[^?0-9]{0,40}$"
+)
+_QUESTION = _any(
+    rf"{_ASKS}(?:how|what|when|why|which|should|would|do|does|is|are|am)\b[^.!?]*\?",
+    rf"{_ASKS}(?:can|could|may|might) (?:i|we) (?:still )?(?:return|send|bring|cancel)\b",
 )
 _THANKS = _any(r"\bthank|\bthx\b|\bcheers\b")
 
@@ -290,6 +304,11 @@ def complains(text: str) -> bool:
     return any(rule.pattern.search(text) for rule in RULES if rule.intent is Intent.COMPLAINT)
 
 
+def only_asks(text: str) -> bool:
+    """Tell whether plain text asks about a refund rather than for one."""
+    return _QUESTION.search(text) is not None
+
+
 def says_yes(text: str) -> bool:
     """Tell whether plain text agrees; `ok thanks` is a thank-you."""
     if not _YES.search(text):
@@ -325,7 +344,10 @@ def offers_person(said: str) -> bool:
     return _PERSON_OFFERED.search(plain_text(said)) is not None
 
 
-def quote(text: str) -> str:
-    """Return the customer's own words on one line, cut between code points."""
-    words = " ".join(text.encode(errors="replace").decode().split())
-    return words if len(words) <= MAX_QUOTE else words[: MAX_QUOTE - 1] + "…"
+def quote(text: str, limit: int = MAX_QUOTE) -> str:
+    """Return the customer's own words on one line, cut between code points.
+
+    What cannot be seen is left out: controls, turned writing directions, halves of surrogates.
+    """
+    seen = "".join(c for c in " ".join(text[: 2 * MAX_READ].split()) if c.isprintable())
+    return seen if len(seen) <= limit else seen[: limit - 1] + "…"

@@ -108,14 +108,8 @@ def _load(desk: Desk, row: OutboxRow) -> Delivery:
 
 
 def _is_moot(delivery: Delivery) -> bool:
-    """Tell whether there is nothing to change: the card itself is still to come, or was posted."""
-    match delivery.kind:
-        case DeliveryKind.CARD_UPDATE | DeliveryKind.THREAD:
-            return not delivery.refs
-        case DeliveryKind.CARD:
-            return bool(delivery.refs)
-        case _:
-            return False
+    """Tell whether the card is there already: an earlier try arrived and was written down."""
+    return delivery.kind is DeliveryKind.CARD and bool(delivery.refs)
 
 
 def _next_try(desk: Desk, row: OutboxRow, now: datetime, after_s: float | None) -> datetime:

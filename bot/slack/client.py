@@ -10,8 +10,7 @@ from slack_sdk.web import SlackResponse
 from typing_extensions import override
 
 from agent.domain.approvals import ApprovalView, Status
-from agent.domain.ids import ActorId, ApprovalId
-from agent.domain.roles import Actor
+from agent.domain.ids import ApprovalId
 from agent.ports import (
     Clock,
     Delivered,
@@ -27,9 +26,10 @@ from bot.slack import notices
 from bot.slack.cards import Card, approval_card, brief_card
 from bot.slack.channels import Channels
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
+from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
 from bot.slack.text import clip_bytes
-from storage import approvals, cards, decisions, people
+from storage import approvals, cards, decisions
 from storage.transaction import Store
 
 _LOG = logging.getLogger(__name__)
@@ -156,7 +156,9 @@ class SlackNotifier(Notifier):
         raise problem or AssertionError("there is always a drawing")
 
     def _drawings(self, view: ApprovalView) -> Iterator[Card]:
-        shown, url = self._people(view), self._replacement_url(view)
+        url = self._replacement_url(view)
+        with self._store.transaction(write=False) as tx:
+            shown = slack_users(tx, view)
         now = self._clock.now()
         yield approval_card(view, now, shown, replacement_url=url)
         yield approval_card(view, now, shown, classic=True, replacement_url=url)
@@ -199,12 +201,6 @@ class SlackNotifier(Notifier):
             return None
         return str(found["permalink"])
 
-    def _people(self, view: ApprovalView) -> dict[ActorId, str]:
-        named = {vote.actor_id for vote in view.votes} | set(view.approval.edited_by)
-        with self._store.transaction(write=False) as tx:
-            found = [people.get(tx, actor) for actor in named if actor is not None]
-        return {actor.id: user for actor in found if actor and (user := _slack_user(actor))}
-
     # --- everything else
 
     def _reply(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
@@ -213,7 +209,7 @@ class SlackNotifier(Notifier):
         root = delivery.refs[0]
         if self._arrived(delivery, root.channel, root.ts) is None:
             note = notices.thread_line(view, Status(str(delivery.body["status"])))
-            self._post(delivery, root.channel, note, thread_ts=root.ts)
+            self._post(delivery, root.channel, note, root.ts)
         return Delivered()
 
     def _whisper(self, delivery: Delivery) -> Delivered:
@@ -327,8 +323,3 @@ def _needed(delivery: Delivery) -> ApprovalView:
     if delivery.approval is None:
         raise ValueError(f"{delivery.kind} {delivery.outbox_id} is about no approval")
     return delivery.approval
-
-
-def _slack_user(actor: Actor) -> str | None:
-    subject = actor.slack_subject()
-    return None if subject is None else subject.partition(":")[2]

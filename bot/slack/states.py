@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from agent.domain.approvals import Approval, ApprovalView, RejectCategory, Status, Vote
 from agent.domain.roles import Tier
+from bot.slack.blocks import utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,17 @@ def deciding_votes(view: ApprovalView) -> tuple[Vote, ...]:
         view.approval.status, "approve"
     )
     return tuple(vote for vote in view.votes if vote.verdict == verdict)
+
+
+def ended_words(view: ApprovalView) -> str:
+    """Return who decided what and when, for somebody who comes too late."""
+    approval = view.approval
+    if approval.status in {Status.PENDING, Status.EXPIRED}:
+        return f"Expired at {utc(approval.expires_at)}. {_AFTER[Status.EXPIRED]}"
+    signed = ", ".join(f"{vote.actor_name} at {utc(vote.at)}" for vote in deciding_votes(view))
+    by = f" by {signed}" if signed else ""
+    new = "" if approval.superseded_by is None else f" The new request is {approval.superseded_by}."
+    return f"{LOOKS[approval.status].verdict}{by}. {outcome(approval)}{new}".strip()
 
 
 def tier_words(tier: Tier) -> str:

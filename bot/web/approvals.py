@@ -14,7 +14,7 @@ from agent.domain.money import MAX_MINOR, Money
 from agent.domain.roles import Channel
 from agent.steps.decide import decide
 from bot.shapes import JsonObject, approval_json
-from bot.web.bodies import MAX_BODY_BYTES, Body, StrictRoute
+from bot.web.bodies import Body, StrictRoute
 from bot.web.context import Context, WebContext
 from bot.web.params import ApprovalPath, Cursor, Limit
 from bot.web.problems import not_found
@@ -33,9 +33,7 @@ Wait = Annotated[
     Query(ge=0, le=_LONGEST_WAIT_S, description="Most seconds to wait for the outcome."),
 ]
 
-router = APIRouter(
-    prefix="/approvals", tags=["approvals"], route_class=StrictRoute, max_body_size=MAX_BODY_BYTES
-)
+router = APIRouter(prefix="/approvals", tags=["approvals"], route_class=StrictRoute)
 
 
 class Approve(Body):
@@ -168,12 +166,13 @@ async def _settled(context: WebContext, approval_id: ApprovalId, wait: float) ->
     """
     now = asyncio.get_running_loop().time
     ends_at = now() + wait
-    while True:
-        view = await run_in_threadpool(_read, context, approval_id)
-        left = ends_at - now()
-        if view.approval.status not in _UNDER_WAY or left <= 0 or context.hub.closed:
-            return view
-        await context.hub.pulse(left)
+    with context.hub.listen() as bell:
+        while True:
+            view = await run_in_threadpool(_read, context, approval_id)
+            left = ends_at - now()
+            if view.approval.status not in _UNDER_WAY or left <= 0 or context.hub.closed:
+                return view
+            await bell.wait(min(left, context.hub.interval_s))
 
 
 def _read(context: WebContext, approval_id: ApprovalId) -> ApprovalView:

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import override
 
-from bot.web.problems import invalid
+from bot.web.problems import Problem, invalid
 
 # Room for the longest message with every character escaped twice over.
 MAX_BODY_BYTES = 64 * 1024
@@ -40,8 +40,28 @@ class StrictRoute(APIRoute):
 
 class _StrictRequest(Request):
     @override
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            self._body = await read_body(self, MAX_BODY_BYTES)
+        return self._body
+
+    @override
     async def json(self) -> object:
         return parse_body(await self.body())
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Return the body; raises Problem 413 as soon as it is known to have more than `most` bytes."""
+    too_large = Problem(413, "too_large", f"A body has at most {most} bytes.")
+    said = request.headers.get("content-length", "")
+    if said.isdecimal() and int(said) > most:
+        raise too_large
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > most:
+            raise too_large
+    return bytes(found)
 
 
 def parse_body(body: bytes) -> object:

@@ -9,14 +9,12 @@ from agent.domain.decision import Refused
 from agent.domain.roles import Channel
 from agent.steps.breaker import breaker_status, reset_breaker
 from bot.shapes import JsonObject
-from bot.web.bodies import MAX_BODY_BYTES, Body, StrictRoute
+from bot.web.bodies import Body, StrictRoute
 from bot.web.context import Context
 from bot.web.refusals import refusal
 from bot.web.staff import Known, Reader
 
-router = APIRouter(
-    prefix="/breaker", tags=["breaker"], route_class=StrictRoute, max_body_size=MAX_BODY_BYTES
-)
+router = APIRouter(prefix="/breaker", tags=["breaker"], route_class=StrictRoute)
 
 
 class Reset(Body):

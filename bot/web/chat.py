@@ -17,7 +17,7 @@ from agent.steps.decide import withdraw
 from agent.steps.receive import token_hash
 from bot.shapes import JsonObject, event_json, rfc3339
 from bot.web import stream
-from bot.web.bodies import MAX_BODY_BYTES, Body, Nothing, StrictRoute
+from bot.web.bodies import Body, Nothing, StrictRoute
 from bot.web.chat_auth import (
     CallerIfAny,
     KnownCaller,
@@ -36,12 +36,7 @@ from storage import approvals, conversations
 # The column's own limit on PostgreSQL.
 _MAX_SEQ = 2**31 - 1
 
-router = APIRouter(
-    prefix="/chat/conversations",
-    tags=["chat"],
-    route_class=StrictRoute,
-    max_body_size=MAX_BODY_BYTES,
-)
+router = APIRouter(prefix="/chat/conversations", tags=["chat"], route_class=StrictRoute)
 
 Seq = Annotated[int, Field(ge=0, le=_MAX_SEQ)]
 

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 
 from agent.domain.ids import ConversationId
 from storage import conversations
@@ -31,26 +30,35 @@ def last_seqs_of(store: Store) -> LastSeqs:
     return look
 
 
-@dataclass(eq=False, slots=True)
-class Watch:
-    """One stream's place at the hub; `seen` is the newest seq it has sent."""
+class Bell:
+    """Something to wait for; a ring is kept until somebody waits."""
 
-    seen: int
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self) -> None:
+        """Start silent."""
+        self._rung = asyncio.Event()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Return True on news or when the hub closes, False after `timeout_s` seconds."""
+        """Return True when rung, or when the hub closes; False after `timeout_s` seconds."""
         try:
             async with asyncio.timeout(timeout_s):
-                await self._news.wait()
+                await self._rung.wait()
         except TimeoutError:
             return False
-        self._news.clear()
+        self._rung.clear()
         return True
 
-    def wake(self) -> None:
+    def ring(self) -> None:
         """Let `wait` return."""
-        self._news.set()
+        self._rung.set()
+
+
+class Watch(Bell):
+    """One stream's bell, rung when its conversation has events after `seen`."""
+
+    def __init__(self, seen: int) -> None:
+        """Start with everything up to `seen` sent."""
+        super().__init__()
+        self.seen = seen
 
 
 class Hub:
@@ -64,10 +72,10 @@ class Hub:
     ) -> None:
         """Keep how to look; nothing runs before `run`."""
         self._last_seqs = last_seqs
-        self._interval_s = interval_s
+        self.interval_s = interval_s
         self._gap_s = gap_s
         self._watches: dict[ConversationId, set[Watch]] = {}
-        self._pulses: set[asyncio.Event] = set()
+        self._listeners: set[Bell] = set()
         self._poked = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
@@ -96,16 +104,15 @@ class Hub:
             if not others:
                 del self._watches[conversation_id]
 
-    async def pulse(self, timeout_s: float) -> None:
-        """Return after the next poke, after a second or `timeout_s`, or when the hub closes."""
-        pulse = asyncio.Event()
-        self._pulses.add(pulse)
+    @contextmanager
+    def listen(self) -> Iterator[Bell]:
+        """Take a bell that rings after every poke; whoever waits looks once a second besides."""
+        bell = Bell()
+        self._listeners.add(bell)
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(timeout_s, self._interval_s)):
-                    await pulse.wait()
+            yield bell
         finally:
-            self._pulses.discard(pulse)
+            self._listeners.discard(bell)
 
     async def run(self) -> None:
         """Look until closed; a look that fails is logged and tried again."""
@@ -124,31 +131,29 @@ class Hub:
 
     async def _rest(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._interval_s if self._watches else None):
+            async with asyncio.timeout(self.interval_s if self._watches else None):
                 await self._poked.wait()
 
     async def _look(self, pool: ThreadPoolExecutor) -> None:
-        # Taken before the look: who comes later may have missed what it saw.
-        pulses = tuple(self._pulses)
+        for bell in self._listeners:
+            bell.ring()
         watched = frozenset(self._watches)
-        if watched:
-            newest = await asyncio.get_running_loop().run_in_executor(
-                pool, self._last_seqs, watched
-            )
-            for conversation_id, seq in newest.items():
-                for watch in self._watches.get(conversation_id, ()):
-                    if seq > watch.seen:
-                        watch.wake()
-        for pulse in pulses:
-            pulse.set()
+        if not watched:
+            return
+        loop = asyncio.get_running_loop()
+        newest = await loop.run_in_executor(pool, self._last_seqs, watched)
+        for conversation_id, seq in newest.items():
+            for watch in self._watches.get(conversation_id, ()):
+                if seq > watch.seen:
+                    watch.ring()
 
     def _release(self) -> None:
         self._poked.set()
-        for pulse in self._pulses:
-            pulse.set()
+        for bell in self._listeners:
+            bell.ring()
         for watches in self._watches.values():
             for watch in watches:
-                watch.wake()
+                watch.ring()
 
     def _on_loop(self, action: Callable[[], None]) -> None:
         # Before the start and after the end there is nobody to wake.

@@ -2,18 +2,31 @@
 
 import threading
 from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import NamedTuple
 
 import pytest
 
-from agent.domain.approvals import Status
+from agent.desk import Lane
+from agent.domain.approvals import Approval, Status
 from agent.domain.decision import RefusalCode
 from agent.domain.money import Money
 from agent.domain.roles import ActorKind, Role
 from agent.steps.execute import execute_due
 from bot.shapes import REFUSAL_STATUS
+from bot.web.hub import Hub, last_seqs_of
 from storage.transaction import Store
 from tests.support.doubles import CountingIds, HandClock
-from tests.support.http import Web, running_web
+from tests.support.http import Headers, Web, running_web, running_web_on_sqlite
+
+
+class Refused(NamedTuple):
+    """A server for what changes nothing, an approver, and an approval that stays pending."""
+
+    web: Web
+    ana: Headers
+    parked: Approval
+
 
 REASON = "outside the return window"
 CATEGORY = "not_eligible"
@@ -23,6 +36,12 @@ CATEGORY = "not_eligible"
 def web(store: Store, clock: HandClock, ids: CountingIds) -> Iterator[Web]:
     with running_web(store, clock, ids) as web:
         yield web
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refused]:
+    with running_web_on_sqlite(tmp_path_factory.mktemp("desk")) as web:
+        yield Refused(web, web.staff("ana", Role.REFUND_APPROVER), web.parks("160.00"))
 
 
 def test_the_whole_approval_is_shown_to_whoever_has_a_role(web: Web) -> None:
@@ -103,22 +122,28 @@ def test_an_approval_is_durable_at_once_and_paid_once(web: Web) -> None:
     assert shown["result"] is not None
 
 
-def test_whoever_waits_reads_the_outcome(web: Web) -> None:
-    ana = web.staff("ana", Role.REFUND_APPROVER)
-    parked = web.parks("160.00")
+def test_whoever_waits_reads_the_outcome(store: Store, clock: HandClock, ids: CountingIds) -> None:
+    heard: SimpleQueue[Lane] = SimpleQueue()
+    # Looks by itself too seldom to help: only a poke can end the wait in time.
+    hub = Hub(last_seqs_of(store), interval_s=3600)
 
-    def pay() -> None:
-        while not execute_due(web.story.desk):
-            approved.wait(0.01)
-        web.context.hub.poke()
+    def work(web: Web) -> None:
+        while heard.get() is not Lane.EXECUTE:
+            pass
+        execute_due(web.story.desk)
+        hub.poke()
 
-    approved = threading.Event()
-    executor = threading.Thread(target=pay)
-    executor.start()
-    body = {"payload_hash": parked.payload_hash}
-    answer = web.post(f"/approvals/{parked.id}/approve?wait=20", body, ana)
-    executor.join()
-    assert answer.json()["status"] == "executed"
+    with running_web(store, clock, ids, wake=heard.put, hub=hub) as web:
+        ana = web.staff("ana", Role.REFUND_APPROVER)
+        parked = web.parks("160.00")
+        while not heard.empty():
+            heard.get()
+        executor = threading.Thread(target=work, args=(web,))
+        executor.start()
+        body = {"payload_hash": parked.payload_hash}
+        answer = web.post(f"/approvals/{parked.id}/approve?wait=30", body, ana)
+        executor.join()
+        assert answer.json()["status"] == "executed"
 
 
 def test_a_wait_ends_with_the_row_as_it_is(web: Web) -> None:
@@ -190,10 +215,9 @@ def test_an_edit_answers_with_the_new_row(web: Web) -> None:
     ],
 )
 def test_an_edit_that_cannot_be_leaves_the_row_waiting(
-    web: Web, amount: dict[str, object], field: str | None
+    refused: Refused, amount: dict[str, object], field: str | None
 ) -> None:
-    ana = web.staff("ana", Role.REFUND_APPROVER)
-    parked = web.parks("160.00")
+    web, ana, parked = refused
     body = {"payload_hash": parked.payload_hash, "edits": {"amount": amount}, "reason": "worn"}
     answer = web.post(f"/approvals/{parked.id}/edit", body, ana)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
@@ -290,9 +314,9 @@ def test_the_queue_comes_in_pages_oldest_first(web: Web) -> None:
     ],
 )
 def test_a_wrong_question_names_the_parameter(
-    web: Web, query: dict[str, object], field: str
+    refused: Refused, query: dict[str, object], field: str
 ) -> None:
-    ana = web.staff("ana", Role.REFUND_APPROVER)
+    web, ana, _ = refused
     answer = web.get("/approvals", ana, **query)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
     assert [one["field"] for one in answer.json()["errors"]] == [field]

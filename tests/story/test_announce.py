@@ -1,6 +1,7 @@
 """What must be heard leaves the outbox at least once, and what cannot leave is an alert."""
 
 from agent.domain.approvals import Approval, Status
+from agent.domain.deadlines import DELIVERY_LEASE
 from agent.domain.roles import Role
 from agent.ports import Delivered, DeliveryKind, MessageRef, TryAgain, Undeliverable
 from sqlalchemy import text
@@ -51,8 +52,19 @@ def test_a_card_decided_before_it_was_posted_shows_the_end(story: Story) -> None
     shown = story.notifier.of(DeliveryKind.CARD)[-1]
     assert shown.approval is not None
     assert shown.approval.approval.status is Status.EXECUTED
-    assert story.notifier.of(DeliveryKind.CARD_UPDATE) == []
     assert shown.approval.customer_words == ("refund 160.00 on ORD-1001",)
+
+
+def test_a_delivery_whose_taker_died_may_have_arrived(story: Story) -> None:
+    park(story)
+    story.clock.advance(seconds=2)
+    with story.desk.store.transaction() as tx:
+        (taken,) = outbox.claim_slack(tx, "srv-dead", story.clock.now(), DELIVERY_LEASE, 10)
+    assert not taken.ambiguous
+    assert story.delivers() == 0
+    story.clock.advance(seconds=60)
+    assert story.delivers() == 1
+    assert story.notifier.deliveries[-1].ambiguous
 
 
 def test_a_delivery_that_keeps_failing_is_an_alert(story: Story) -> None:

@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import jwt
 
+from agent.desk import Lane
 from agent.domain.approvals import Approval, Status
 from agent.domain.roles import ActorKind, Identity, Role
 from agent.steps.receive import token_hash
@@ -99,9 +100,18 @@ def shop_token(customer_id: str, now: datetime, **claims: object) -> str:
 
 
 @contextmanager
-def running_web(store: Store, clock: HandClock, ids: CountingIds, **changes: Any) -> Iterator[Web]:
+def running_web(
+    store: Store,
+    clock: HandClock,
+    ids: CountingIds,
+    *,
+    wake: Callable[[Lane], None] | None = None,
+    **changes: Any,
+) -> Iterator[Web]:
     """Run a server over a new story; `changes` replace parts of the web context."""
     story = tell_story(store, clock, ids)
+    if wake is not None:
+        story.desk = replace(story.desk, wake=wake)
     usual = WebContext(
         desk=story.desk,
         hub=Hub(last_seqs_of(store), interval_s=0.05, gap_s=0.001),

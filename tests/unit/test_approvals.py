@@ -4,8 +4,6 @@ import re
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent.domain.approvals import FINAL, MOVES, OPEN, RESERVING, Event, Status, move, state_diagram
 from tests.support.builders import approval
@@ -93,31 +91,18 @@ def test_every_status_is_reached_from_the_beginning() -> None:
     assert reached == set(Status)
 
 
-@given(events=st.lists(st.sampled_from(Event), max_size=12))
-def test_money_moves_only_after_approval(events: list[Event]) -> None:
-    status: Status | None = None
-    passed: list[Status] = []
-    for event in events:
-        try:
-            status = move(status, event)
-        except ValueError:
-            continue
-        passed.append(status)
-    if S.EXECUTED in passed:
-        claimed = passed.index(S.EXECUTING)
-        assert passed[claimed - 1] is S.APPROVED
-        assert claimed < passed.index(S.EXECUTED)
+def reachable(without: Status) -> set[Status]:
+    """Return what an approval can become if it never is `without`."""
+    reached: set[Status] = set()
+    for _ in Status:
+        reached |= {m.target for m in MOVES if m.source is None or m.source in reached} - {without}
+    return reached
 
 
-@given(events=st.lists(st.sampled_from(Event), max_size=20))
-def test_nothing_happens_after_a_final_status(events: list[Event]) -> None:
-    status: Status | None = None
-    for event in events:
-        if status in FINAL:
-            with pytest.raises(ValueError, match="no move"):
-                move(status, event)
-        elif (status, event) in LEADS:
-            status = move(status, event)
+def test_money_moves_only_after_an_approval_and_a_claim() -> None:
+    paid_or_maybe = {S.EXECUTING, S.EXECUTED, S.UNKNOWN, S.FAILED}
+    assert reachable(without=S.APPROVED) == FINAL - {S.STALE} | {S.PENDING}
+    assert reachable(without=S.EXECUTING).isdisjoint(paid_or_maybe)
 
 
 def test_money_is_held_from_the_claim_until_the_provider_says_no() -> None:
@@ -133,7 +118,7 @@ def test_the_diagram_shows_every_move_and_nothing_else() -> None:
 
 
 def test_a_line_of_the_diagram_has_one_colon() -> None:
-    """Mermaid before 11.13 does not read a second one, and draws nothing."""
+    """Mermaid releases before 2026 do not read a second one, and draw nothing."""
     assert [line for line in state_diagram().splitlines()[1:] if line.count(":") != 1] == []
 
 

@@ -1,0 +1,373 @@
+"""The composition root: settings, engine, providers, edges. `python app.py` starts the desk."""
+
+import asyncio
+import getpass
+import logging
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import click
+from sqlalchemy import Engine, make_url
+from starlette.routing import Mount
+from typing_extensions import override
+
+from agent.desk import Desk, Lane
+from agent.domain.errors import InvalidInput
+from agent.ports import ChatModel, Notifier, Payments
+from agent.providers.demo_shop import seed_demo_shop
+from agent.providers.embedded_shop import EmbeddedShop
+from agent.providers.ledger_payments import LedgerPayments
+from agent.providers.offline_model import OfflineModel
+from agent.providers.openai_chat import open_ai_chat
+from agent.providers.system import SystemClock, SystemIds
+from agent.steps.announce import announce
+from agent.steps.execute import execute_due
+from agent.steps.sweep import sweep
+from agent.steps.turn import take_turn
+from bot.cli import cli as commands
+from bot.cli_world import World
+from bot.jobs import Heartbeat, Job, Jobs, Wakeups
+from bot.sandbox import world as sandbox
+from bot.sandbox.page import demo_page
+from bot.sandbox.payments_faults import FaultyPayments
+from bot.settings import Settings, load_policy, load_settings, sandbox_refusal
+from bot.slack.channels import Channels, SlackNotReady, check_channels, identify
+from bot.slack.client import INTERACTIVE_TIMEOUT_S, OUTBOX_TIMEOUT_S, SlackNotifier, web_client
+from bot.slack.listeners import dispatch, slack_app
+from bot.slack.people import sync_people
+from bot.web.application import web_app
+from bot.web.chat_keys import ChatKeys
+from bot.web.context import SlackDispatch, WebContext
+from bot.web.hub import Hub, last_seqs_of
+from bot.web.metrics import Metrics
+from bot.web.server import WebServer
+from storage import heartbeats, schema
+from storage.engine import open_engine
+from storage.single import AlreadyRunning, hold_file
+from storage.transaction import Store
+
+log = logging.getLogger("supportdesk")
+
+# Two looks at the user groups fit into the 60 s that a mirrored role counts (facts/slack.md §1.9).
+_PEOPLE_EVERY_S = 20.0
+_PEOPLE_RETRY_S = 1.0
+# The mark that a database leaves in when it has served a real workspace.
+_WORKSPACE = "workspace"
+
+
+class CannotStart(Exception):
+    """The desk refuses to start; the sentence says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The desk itself and what stands behind it, without any edge."""
+
+    settings: Settings
+    engine: Engine
+    desk: Desk
+    ids: SystemIds
+    shop: EmbeddedShop
+    ledger: LedgerPayments
+    faults: FaultyPayments | None
+
+
+@dataclass(frozen=True, slots=True)
+class SlackSide:
+    """What the web edge and the jobs need of Slack."""
+
+    notifier: Notifier
+    dispatch: SlackDispatch
+    roles: "RoleMirror"
+    words: str
+
+
+class RoleMirror:
+    """The job that mirrors user groups, and whether its last look went well."""
+
+    def __init__(self, look: Callable[[], tuple[str, ...]]) -> None:
+        """Keep how to look; `look` returns what went wrong."""
+        self._look = look
+        self.is_fresh = False
+
+    def sync(self) -> bool:
+        """Look once; raises SlackNotReady with what went wrong, so that the job tries again."""
+        problems = self._look()
+        self.is_fresh = not problems
+        if problems:
+            raise SlackNotReady("; ".join(problems), temporary=True)
+        return False
+
+
+class DeskServer(WebServer):
+    """The HTTP server, and the workers that start once it listens and stop before it ends."""
+
+    def __init__(self, context: WebContext, settings: Settings, jobs: Jobs, rest: "Rest") -> None:
+        """Keep the workers; nothing starts before `run`."""
+        super().__init__(web_app(context), context.hub, host=settings.host, port=settings.port)
+        self._jobs = jobs
+        self._rest = rest
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            await asyncio.to_thread(self._jobs.start)
+            click.echo(self._rest.welcome)
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._rest.before()
+        await asyncio.to_thread(self._jobs.stop)
+        await super().shutdown(sockets)
+        self._rest.after()
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is said at the start, and what is done around the end."""
+
+    welcome: str
+    before: Callable[[], None]
+    after: Callable[[], None]
+
+
+def main() -> None:
+    """Start the desk and serve until SIGTERM or SIGINT."""
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    for noisy in ("alembic", "apscheduler", "httpx", "slack_bolt", "slack_sdk", "uvicorn"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        with ExitStack() as held:
+            _server(load_settings(), held).run()
+    except (CannotStart, AlreadyRunning, InvalidInput, SlackNotReady) as problem:
+        click.echo(f"Supportdesk cannot start: {problem}", err=True)
+        sys.exit(2)
+
+
+def cli() -> None:
+    """Run the `agent` command."""
+    commands(obj=World(open_desk=_open_cli, upgrade=_upgrade, os_user=getpass.getuser()))
+
+
+def _server(settings: Settings, held: ExitStack) -> DeskServer:
+    refusal = sandbox_refusal(settings) if settings.is_sandbox else None
+    if refusal is not None:
+        raise CannotStart(f"no SLACK_BOT_TOKEN is set, and {refusal}")
+    url = settings.database_url.get_secret_value()
+    if make_url(url).get_backend_name() == "sqlite":
+        held.enter_context(_hold(Path(make_url(url).database or "")))
+    wakeups = Wakeups()
+    core = _core(settings, f"srv-{SystemIds().new('rpl')}", wakeups.wake)
+    if core.desk.store.dialect == "sqlite":
+        with core.desk.store.transaction() as tx:
+            heartbeats.forget_other_servers(tx, core.desk.replica)
+    _check_mark(core)
+    return _sandbox_server(core, wakeups) if settings.is_sandbox else _real_server(core, wakeups)
+
+
+def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Core:
+    engine = open_engine(settings.database_url.get_secret_value())
+    schema.upgrade(engine)
+    store, clock, ids = Store(engine), SystemClock(), SystemIds()
+    shop, ledger = EmbeddedShop(store), LedgerPayments(store, clock, ids)
+    faults = FaultyPayments(ledger, wait=time.sleep) if settings.is_sandbox else None
+    payments: Payments = ledger if faults is None else faults
+    desk = Desk(
+        store=store,
+        clock=clock,
+        ids=ids,
+        policy=load_policy(settings),
+        shop=shop,
+        payments=payments,
+        model=_model(settings),
+        replica=replica,
+        wake=wake,
+    )
+    if settings.is_sandbox:
+        seed_demo_shop(store, clock.now())
+        sandbox.seed_operator(desk, getpass.getuser())
+    return Core(settings, engine, desk, ids, shop, ledger, faults)
+
+
+def _model(settings: Settings) -> ChatModel:
+    if settings.is_offline:
+        return OfflineModel()
+    key = settings.openai_api_key
+    return open_ai_chat(
+        "" if key is None else key.get_secret_value(),
+        settings.openai_base_url or "",
+        settings.openai_model,
+    )
+
+
+def _sandbox_server(core: Core, wakeups: Wakeups) -> DeskServer:
+    desk, settings = core.desk, core.settings
+    if core.faults is None:
+        raise CannotStart("the sandbox has no payment provider")
+    secrets = sandbox.make_secrets(core.ids)
+    sandbox.seed_people(desk, secrets)
+    journal = sandbox.journal_path(settings.database_url.get_secret_value())
+    place = sandbox.Place(f"http://{_url_host(settings.host)}:{settings.port}", journal)
+    slack = sandbox.stand_in(secrets, core.ids, desk, place)
+    side = _slack_side(
+        desk,
+        _Keys(secrets.bot_token, secrets.signing_secret, sandbox.api_url(place)),
+        sandbox.TEAM_ID,
+        Channels(sandbox.APPROVALS, sandbox.ONCALL, sandbox.REVIEW),
+    )
+    parts = sandbox.Parts(desk, core.shop, core.ledger, core.faults)
+    mounts = (sandbox.sandbox_mount(parts, slack, secrets), Mount("/", app=demo_page()))
+    keys = ChatKeys(secret=secrets.jwt_secret)
+    welcome = _welcome(core, side, f"{place.url}  (sandbox: everything stays on this machine)")
+    rest = Rest(welcome, before=slack.state.release, after=slack.state.close)
+    return _assemble(core, side, wakeups, keys, (mounts, rest))
+
+
+def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
+    settings = core.settings
+    token, secret = settings.slack_bot_token, settings.slack_signing_secret
+    if token is None or secret is None:
+        raise CannotStart("SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET go together")
+    keys = _Keys(token.get_secret_value(), secret.get_secret_value(), settings.slack_api_url)
+    client = web_client(keys.token, keys.api_url, timeout_s=OUTBOX_TIMEOUT_S)
+    workspace = identify(client)
+    wanted = Channels(
+        approvals=settings.slack_approvals_channel or "",
+        oncall=settings.slack_oncall_channel or "",
+        review=settings.slack_approvals_channel or "",
+    )
+    side = _slack_side(core.desk, keys, workspace.team_id, check_channels(client, wanted))
+    with core.desk.store.transaction() as tx:
+        heartbeats.set_setting(tx, _WORKSPACE, workspace.team_id)
+    jwt_secret = settings.widget_jwt_secret
+    chat_keys = ChatKeys(
+        secret=None if jwt_secret is None else jwt_secret.get_secret_value(),
+        public_key=settings.widget_jwt_public_key,
+    )
+    where = f"http://{_url_host(settings.host)}:{settings.port}  (Slack: {workspace.name})"
+    rest = Rest(_welcome(core, side, where), before=_nothing, after=_nothing)
+    return _assemble(core, side, wakeups, chat_keys, ((), rest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    token: str
+    signing_secret: str
+    api_url: str
+
+
+def _slack_side(desk: Desk, keys: _Keys, team_id: str, channels: Channels) -> SlackSide:
+    patient = web_client(keys.token, keys.api_url, timeout_s=OUTBOX_TIMEOUT_S)
+    quick = web_client(keys.token, keys.api_url, timeout_s=INTERACTIVE_TIMEOUT_S)
+    app = slack_app(desk, quick, keys.signing_secret, team_id)
+    return SlackSide(
+        notifier=SlackNotifier(patient, channels, desk.store, desk.clock),
+        dispatch=partial(dispatch, app),
+        roles=RoleMirror(lambda: sync_people(desk, patient, team_id).problems),
+        words=f"Slack at {keys.api_url}",
+    )
+
+
+def _assemble(
+    core: Core,
+    side: SlackSide,
+    wakeups: Wakeups,
+    chat_keys: ChatKeys,
+    ends: tuple[tuple[Mount, ...], Rest],
+) -> DeskServer:
+    desk, (mounts, rest) = core.desk, ends
+    hub = Hub(last_seqs_of(desk.store))
+    lanes: dict[Lane, Callable[[], object]] = {
+        Lane.TURN: partial(take_turn, desk),
+        Lane.EXECUTE: partial(execute_due, desk),
+        Lane.SLACK: partial(announce, desk, side.notifier),
+    }
+    scheduled = (
+        Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),
+        Job("people", _PEOPLE_EVERY_S, side.roles.sync, retry_s=_PEOPLE_RETRY_S),
+    )
+    jobs = Jobs(desk, wakeups, lanes, scheduled, hub.poke)
+    context = WebContext(
+        desk=desk,
+        hub=hub,
+        metrics=Metrics(desk),
+        chat_keys=chat_keys,
+        origins=core.settings.widget_origins,
+        jobs=("scheduler", *(lane.value for lane in lanes), *(job.name for job in scheduled)),
+        slack_ready=lambda: side.roles.is_fresh,
+        slack_dispatch=side.dispatch,
+        mounts=mounts,
+    )
+    return DeskServer(context, core.settings, jobs, rest)
+
+
+def _welcome(core: Core, side: SlackSide, where: str) -> str:
+    settings = core.settings
+    model = "the offline model answers (no OPENAI_API_KEY)" if settings.is_offline else (
+        f"{settings.openai_model} answers"
+    )
+    database = make_url(settings.database_url.get_secret_value()).render_as_string()
+    return "\n".join(
+        (
+            f"Supportdesk is at {where}",
+            f"  model     {model}",
+            f"  slack     {side.words}",
+            f"  database  {database}",
+            f"  policy    {core.desk.policy.version}",
+        )
+    )
+
+
+def _check_mark(core: Core) -> None:
+    """Keep the sandbox away from a database that has served a real workspace."""
+    if not core.settings.is_sandbox:
+        return
+    with core.desk.store.transaction(write=False) as tx:
+        workspace = heartbeats.setting(tx, _WORKSPACE)
+    if workspace is not None:
+        raise CannotStart(
+            f"no SLACK_BOT_TOKEN is set, and this database belongs to workspace {workspace}: "
+            "the sandbox needs a database of its own"
+        )
+
+
+@contextmanager
+def _hold(database: Path) -> Iterator[None]:
+    database.parent.mkdir(parents=True, exist_ok=True)
+    with hold_file(database):
+        yield
+
+
+@contextmanager
+def _open_cli() -> Iterator[Desk]:
+    """Yield a desk for one command, with a heartbeat of its own while it lasts."""
+    settings = load_settings()
+    core = _core(settings, f"cli-{SystemIds().new('rpl')}", lambda _lane: None)
+    with Heartbeat(core.desk):
+        yield core.desk
+    core.desk.store.close()
+
+
+def _upgrade() -> str:
+    return schema.upgrade(open_engine(load_settings().database_url.get_secret_value()))
+
+
+def _url_host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _nothing() -> None:
+    """Do nothing: a real Slack needs no help to end."""
+
+
+if __name__ == "__main__":
+    main()

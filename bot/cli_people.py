@@ -1,0 +1,125 @@
+"""`agent actor …`: who may do what at the desk."""
+
+import click
+
+from agent.desk import Desk
+from agent.domain.ids import ActorId
+from agent.domain.roles import Actor, Identity, Role
+from agent.steps.people import Newcomer, add_actor, grant, new_token, revoke
+from bot.cli_text import pairs, table
+from bot.cli_world import WORDS, NotDone, World
+from storage import people
+
+_ROLE = click.Choice([role.value for role in Role])
+_actor = click.argument("actor_name", metavar="ACTOR", type=WORDS)
+_role = click.argument("role", type=_ROLE)
+
+
+@click.group()
+def actor() -> None:
+    """Keep people, their roles and their tokens.
+
+    ACTOR is an id (act_…) or a way in which the person is known: cli:USER, slack:TEAM:USER.
+    """
+
+
+@actor.command("list")
+@click.pass_obj
+def list_actors(world: World) -> None:
+    """List everybody."""
+    with world.open_desk() as desk, desk.store.transaction(write=False) as tx:
+        everyone = people.everyone(tx)
+    header = ("ID", "NAME", "KIND", "ACTIVE", "ROLES", "KNOWN AS")
+    click.echo(table(header, [_line(one) for one in everyone]))
+
+
+@actor.command()
+@click.argument("name", type=WORDS)
+@click.option("--role", "roles", type=_ROLE, multiple=True)
+@click.option("--slack", type=WORDS, metavar="TEAM:USER", help="The ids of team and member.")
+@click.option("--cli", type=WORDS, metavar="USER", help="The user of this machine.")
+@click.option("--customer", type=WORDS, metavar="ID", help="The same person as a customer.")
+@click.pass_obj
+def add(
+    world: World,
+    name: str,
+    roles: tuple[str, ...],
+    slack: str | None,
+    cli: str | None,
+    customer: str | None,
+) -> None:
+    """Add a person and print the id.
+
+    --customer keeps them from deciding on their own refunds.
+    """
+    given = (("slack", slack), ("cli", cli), ("customer", customer))
+    newcomer = Newcomer(
+        name,
+        frozenset(Role(role) for role in roles),
+        tuple(Identity(provider, subject) for provider, subject in given if subject is not None),
+    )
+    with world.open_desk() as desk:
+        added = add_actor(desk, newcomer, world.identity())
+    click.echo(added.id)
+
+
+@actor.command("grant")
+@_actor
+@_role
+@click.pass_obj
+def give(world: World, actor_name: str, role: str) -> None:
+    """Give a role."""
+    with world.open_desk() as desk:
+        found = _find(desk, actor_name)
+        changed = grant(desk, found.id, Role(role), world.identity())
+    _say(found, f"{role} granted" if changed else f"had {role} already")
+
+
+@actor.command("revoke")
+@_actor
+@_role
+@click.pass_obj
+def take(world: World, actor_name: str, role: str) -> None:
+    """Take away a role that was given here.
+
+    A role that comes from a Slack user group ends in Slack.
+    """
+    with world.open_desk() as desk:
+        found = _find(desk, actor_name)
+        changed = revoke(desk, found.id, Role(role), world.identity())
+    if not changed:
+        raise NotDone("not_granted", f"{found.name} was not given {role} here.")
+    _say(found, f"{role} revoked")
+
+
+@actor.command()
+@_actor
+@click.pass_obj
+def token(world: World, actor_name: str) -> None:
+    """Print a new API token, this once.
+
+    Earlier tokens of the actor end.
+    """
+    with world.open_desk() as desk:
+        secret = new_token(desk, _find(desk, actor_name).id, world.identity())
+    click.echo(secret)
+
+
+def _find(desk: Desk, name: str) -> Actor:
+    provider, _, subject = name.partition(":")
+    with desk.store.transaction(write=False) as tx:
+        found = people.get(tx, ActorId(name)) or people.find(tx, Identity(provider, subject))
+    if found is None:
+        raise NotDone("not_found", f"There is no actor {name}.")
+    return found
+
+
+def _say(found: Actor, change: str) -> None:
+    click.echo(pairs([(found.id, f"{found.name}: {change}")]))
+
+
+def _line(one: Actor) -> tuple[object, ...]:
+    roles = ",".join(f"{grant.role.value}({grant.source})" for grant in one.grants)
+    # The subject of a token is a secret's hash, of use to nobody.
+    known_as = ",".join(str(i) if i.provider != "token" else "token" for i in one.identities)
+    return one.id, one.name, one.kind.value, "yes" if one.active else "no", roles, known_as

@@ -1,0 +1,156 @@
+"""The Bolt app: every name of the manifest meets its listener, and nothing goes unanswered."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from slack_bolt import App, BoltRequest, BoltResponse
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.error import BoltUnhandledRequestError
+from slack_sdk import WebClient
+
+from agent.desk import Desk
+from bot.slack import names
+from bot.slack.asks import Asks
+from bot.slack.clicks import Clicks
+from bot.slack.edge import Edge
+from bot.slack.modals import notice_modal
+from bot.slack.names import Action, View
+from bot.slack.payloads import Body, described, read_click, sender
+from bot.slack.submissions import Submissions
+
+_LOG = logging.getLogger(__name__)
+
+_TROUBLE = (
+    "Something went wrong on our side. Nothing was decided unless the card says so; please try "
+    "again."
+)
+_STAMP, _SIGNATURE = "x-slack-request-timestamp", "x-slack-signature"
+# Kinds of payload that a person is behind.
+_INTERACTIONS = frozenset(
+    {
+        "block_actions",
+        "view_submission",
+        "shortcut",
+        "message_action",
+        "interactive_message",
+        "block_suggestion",
+        "dialog_submission",
+    }
+)
+
+
+def slack_app(desk: Desk, client: WebClient, signing_secret: str, team_id: str) -> App:
+    """Make the app for one workspace.
+
+    `client` has a time-out that an interaction can afford. Who the bot is comes from `team_id`
+    and not from a call on the first request: a click must be decided while Slack's API is down.
+    """
+    app = App(
+        name="supportdesk",
+        client=WebClient(base_url=client.base_url, timeout=client.timeout, retry_handlers=[]),
+        authorize=lambda: AuthorizeResult(enterprise_id=None, team_id=team_id),
+        signing_secret=signing_secret,
+        token_verification_enabled=False,
+        process_before_response=True,
+        raise_error_for_unhandled_request=True,
+    )
+    edge = Edge(desk, client, team_id)
+    _listen(app, edge)
+    app.error(_Troubles(edge).answer)
+    return app
+
+
+def dispatch(app: App, body: bytes, headers: Mapping[str, str]) -> tuple[int, dict[str, str], str]:
+    """Answer one HTTP request of Slack: status, headers and body; runs until it is decided.
+
+    401 for a signature that is wrong or over five minutes old, 400 for what cannot be read.
+    """
+    try:
+        request = BoltRequest(body=body.decode(), headers=_plain_headers(headers))
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        _LOG.warning("a request to the Slack address cannot be read: %s", error)
+        return 400, {"content-type": "text/plain"}, "This request cannot be read."
+    response = app.dispatch(request)
+    return response.status, dict(response.first_headers()), str(response.body)
+
+
+def _plain_headers(headers: Mapping[str, str]) -> dict[str, str | Sequence[str]]:
+    """Return the headers without a stamp or signature that Bolt cannot even compare."""
+    known = {name.lower(): value for name, value in headers.items()}
+    if not (known.get(_STAMP, "").isascii() and known.get(_STAMP, "").isdigit()):
+        known.pop(_STAMP, None)
+    if not known.get(_SIGNATURE, "").isascii():
+        known.pop(_SIGNATURE, None)
+    return dict(known)
+
+
+def _listen(app: App, edge: Edge) -> None:
+    clicks, submissions, asks = Clicks(edge), Submissions(edge), Asks(edge)
+    app.action(Action.APPROVE.value)(clicks.approve)
+    app.action(Action.EDIT.value)(clicks.edit)
+    app.action(Action.REJECT.value)(clicks.reject)
+    app.action(Action.REVIEW.value)(clicks.review)
+    app.action(Action.BREAKER_ACKNOWLEDGE.value)(clicks.acknowledge_breaker)
+    app.action(Action.BREAKER_RESET.value)(clicks.reset_breaker)
+    app.view(View.EDIT.value)(submissions.edit)
+    app.view(View.REJECT.value)(submissions.reject)
+    app.view(View.REVIEW.value)(submissions.review)
+    app.view(View.BREAKER_RESET.value)(submissions.reset_breaker)
+    app.command(names.COMMAND)(asks.command)
+    app.event(names.HOME_OPENED)(asks.home)
+    app.event(names.APP_UNINSTALLED)(_gone)
+    app.event(names.TOKENS_REVOKED)(_gone)
+
+
+def _gone(body: Body) -> None:
+    """Nobody can be told in Slack that Slack is gone, so the log must."""
+    _LOG.critical("Slack reports %s: no message can leave any more", body["event"]["type"])
+
+
+class _Troubles:
+    """Answers what no listener knows, and what a listener failed on."""
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+
+    def answer(self, error: Exception, body: Body) -> BoltResponse:
+        """Note an unknown interaction, log anything else, and let the person see something."""
+        if isinstance(error, BoltUnhandledRequestError):
+            return self._unknown(body)
+        _LOG.error("a request of Slack failed", exc_info=error)
+        if body.get("type") == "view_submission":
+            return _update("Something went wrong", _TROUBLE)
+        if "command" in body:
+            return BoltResponse(status=200, body=_TROUBLE)
+        told = body.get("type") == "block_actions" and self._tell(body, _TROUBLE)
+        # Without an ack, Slack marks the button; an event comes again.
+        return BoltResponse(status=200 if told else 500, body="")
+
+    def _unknown(self, body: Body) -> BoltResponse:
+        kind = str(body.get("type") or "")
+        if kind in _INTERACTIONS or "command" in body:
+            self._edge.note_unknown(sender(body), described(body))
+        if kind == "view_submission":
+            return _update("Not possible", "This form is not one the desk knows.")
+        if kind == "block_actions":
+            self._tell(body, "This button is not one the desk knows. Look at the newest card.")
+        return BoltResponse(status=200, body="Unknown command." if "command" in body else "")
+
+    def _tell(self, body: Body, text: str) -> bool:
+        """Answer the clicker through the outbox; false when even that cannot be written."""
+        click = read_click(body)
+        if click is None:
+            return True
+        try:
+            self._edge.tell(click.channel_id, click.user.id, text)
+        except Exception:  # noqa: BLE001 - the database may be what has just failed
+            _LOG.exception("nobody could be told")
+            return False
+        return True
+
+
+def _update(heading: str, text: str) -> BoltResponse:
+    return BoltResponse(
+        status=200,
+        body={"response_action": "update", "view": notice_modal(heading, text)},
+    )

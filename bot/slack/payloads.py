@@ -1,0 +1,189 @@
+"""What Slack sends when somebody acts, read once into values; anything else is refused here."""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agent.domain.payload import Payload
+from agent.domain.roles import Identity
+from bot.slack.names import INPUT
+from bot.slack.names import Field as Input
+from bot.slack.text import clip, visible
+
+Body: TypeAlias = dict[str, Any]
+
+_SHOWN = 200
+_UNKNOWN = "unknown"
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Ref(_Sent):
+    id: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class _User(_Ref):
+    team_id: str | None = None
+
+
+class _Action(_Sent):
+    action_id: str
+    value: str | None = None
+
+
+class _Container(_Sent):
+    message_ts: str | None = None
+
+
+class _ViewRef(_Sent):
+    type: str
+
+
+class _Acting(_Sent):
+    user: _User
+    team: _Ref | None = None
+
+    @property
+    def team_id(self) -> str:
+        """Return the workspace of the person, which in a shared channel is not the bot's."""
+        return self.user.team_id or (self.team.id if self.team is not None else "")
+
+    @property
+    def identity(self) -> Identity:
+        """Return who acts."""
+        return Identity("slack", f"{self.team_id}:{self.user.id}")
+
+
+class Click(_Acting):
+    """A click on a button of a message, a modal or App Home."""
+
+    trigger_id: str
+    channel: _Ref | None = None
+    container: _Container = _Container()
+    view: _ViewRef | None = None
+    actions: Annotated[list[_Action], Field(min_length=1)]
+
+    @property
+    def value(self) -> str | None:
+        """Return the value of the button."""
+        return self.actions[0].value
+
+    @property
+    def channel_id(self) -> str:
+        """Return the channel of the message; empty for a modal and App Home."""
+        return "" if self.channel is None else self.channel.id
+
+    @property
+    def in_modal(self) -> bool:
+        """Tell whether the button lies in a modal, so that another one goes on top of it."""
+        return self.view is not None and self.view.type == "modal"
+
+
+class _Option(_Sent):
+    value: str
+
+
+class _State(_Sent):
+    value: str | None = None
+    selected_option: _Option | None = None
+
+
+class _Values(_Sent):
+    values: dict[str, dict[str, _State]] = {}
+
+
+class _View(_Sent):
+    private_metadata: str = ""
+    state: _Values = _Values()
+
+
+class Form(_Acting):
+    """A submitted modal."""
+
+    view: _View
+
+    def text(self, name: Input) -> str:
+        """Return what was typed into an input, empty if nothing was."""
+        return self._state(name).value or ""
+
+    def choice(self, name: Input) -> str:
+        """Return the value of the chosen option, empty without one."""
+        chosen = self._state(name).selected_option
+        return "" if chosen is None else chosen.value
+
+    def _state(self, name: Input) -> _State:
+        return self.view.state.values.get(name, {}).get(INPUT, _State())
+
+
+class Typed(_Sent):
+    """A slash command."""
+
+    user_id: str
+    team_id: str
+    text: str = ""
+
+    @property
+    def identity(self) -> Identity:
+        """Return who typed it."""
+        return Identity("slack", f"{self.team_id}:{self.user_id}")
+
+
+class _OpenedTab(_Sent):
+    user: str
+    tab: str
+
+
+class Opened(_Sent):
+    """Somebody opened a tab of the app's own page."""
+
+    team_id: str
+    event: _OpenedTab
+
+    @property
+    def identity(self) -> Identity:
+        """Return who opened it."""
+        return Identity("slack", f"{self.team_id}:{self.event.user}")
+
+
+def read_click(body: Body) -> Click | None:
+    """Read a click, None when it is none."""
+    try:
+        return Click.model_validate(body)
+    except ValidationError:
+        return None
+
+
+def read_form(body: Body) -> Form | None:
+    """Read a submission, None when it is none."""
+    try:
+        return Form.model_validate(body)
+    except ValidationError:
+        return None
+
+
+def sender(body: Body) -> Identity:
+    """Return who sent a payload of any kind, as well as it says."""
+    user, team = body.get("user"), body.get("team")
+    of_user = user if isinstance(user, dict) else {"id": body.get("user_id")}
+    of_team = team if isinstance(team, dict) else {"id": body.get("team_id")}
+    team_id = of_user.get("team_id") or of_team.get("id") or _UNKNOWN
+    return Identity("slack", f"{_shown(team_id)}:{_shown(of_user.get('id') or _UNKNOWN)}")
+
+
+def described(body: Body) -> Payload:
+    """Return what a payload asked for, short and harmless, for the trail."""
+    actions, view = body.get("actions"), body.get("view")
+    action = actions[0] if isinstance(actions, list) and actions else {}
+    found = {
+        "kind": body.get("type") or body.get("command"),
+        "action_id": action.get("action_id") if isinstance(action, dict) else None,
+        "value": action.get("value") if isinstance(action, dict) else None,
+        "callback_id": view.get("callback_id") if isinstance(view, dict) else None,
+    }
+    return {name: _shown(value) for name, value in found.items() if value is not None}
+
+
+def _shown(value: object) -> str:
+    return clip(visible(str(value)), _SHOWN)
