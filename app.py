@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from pydantic import SecretStr
 from sqlalchemy import Engine, make_url
 from starlette.routing import Mount
 from typing_extensions import override
@@ -201,9 +202,8 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
 def _model(settings: Settings) -> ChatModel:
     if settings.is_offline:
         return OfflineModel()
-    key = settings.openai_api_key
     return open_ai_chat(
-        "" if key is None else key.get_secret_value(),
+        _plain(settings.openai_api_key) or "",
         settings.openai_base_url or "",
         settings.openai_model,
     )
@@ -248,10 +248,9 @@ def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
     side = _slack_side(core.desk, keys, workspace.team_id, check_channels(client, wanted))
     with core.desk.store.transaction() as tx:
         heartbeats.set_setting(tx, _WORKSPACE, workspace.team_id)
-    jwt_secret = settings.widget_jwt_secret
     chat_keys = ChatKeys(
-        secret=None if jwt_secret is None else jwt_secret.get_secret_value(),
-        public_key=settings.widget_jwt_public_key,
+        secret=_plain(settings.widget_jwt_secret),
+        public_key=_plain(settings.widget_jwt_public_key),
     )
     where = f"http://{_url_host(settings.host)}:{settings.port}  (Slack: {workspace.name})"
     rest = Rest(_welcome(core, side, where), before=_nothing, after=_nothing)
@@ -312,8 +311,10 @@ def _assemble(
 
 def _welcome(core: Core, side: SlackSide, where: str) -> str:
     settings = core.settings
-    model = "the offline model answers (no OPENAI_API_KEY)" if settings.is_offline else (
-        f"{settings.openai_model} answers"
+    model = (
+        "the offline model answers (no OPENAI_API_KEY)"
+        if settings.is_offline
+        else (f"{settings.openai_model} answers")
     )
     database = make_url(settings.database_url.get_secret_value()).render_as_string()
     return "\n".join(
@@ -359,6 +360,10 @@ def _open_cli() -> Iterator[Desk]:
 
 def _upgrade() -> str:
     return schema.upgrade(open_engine(load_settings().database_url.get_secret_value()))
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()
 
 
 def _url_host(host: str) -> str:

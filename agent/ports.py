@@ -204,7 +204,7 @@ class Payments(Protocol):
     def refund(self, request: RefundRequest) -> PaymentAnswer:
         """Pay back; the same key with the same bytes pays once, however often it is sent."""
 
-    def find(self, request: RefundRequest) -> Accepted | Declined | None | NoClearAnswer:
+    def find(self, request: RefundRequest) -> Accepted | Declined | NoClearAnswer | None:
         """Look the refund up by its key; None when the provider's book provably lacks it."""
 
 

@@ -29,8 +29,8 @@ _MENDABLE = frozenset({RefusalCode.INVALID, RefusalCode.REASON_REQUIRED})
 def chat(world: World, customer: str | None) -> None:
     """Chat as a customer, decide as yourself.
 
-    When a request waits, y approves, n rejects, e edits the amount, Enter leaves it waiting. End with
-    Ctrl-D.
+    When a request waits, y approves, n rejects, e edits the amount, Enter leaves it waiting. End
+    with Ctrl-D.
     """
     with world.open_desk() as desk:
         who = "a visitor"

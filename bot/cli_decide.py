@@ -148,7 +148,8 @@ def resume(
 ) -> None:
     """Decide on a parked run's one open request.
 
-    Shows the request, does not ask, and lets the run go on; with --hash the decision counts only for the payload you have seen.
+    Shows the request, does not ask, and lets the run go on. With --hash the decision counts only
+    for the payload that you have seen.
     """
     verdict = _VERDICTS[decision]
     why = RejectCategory(category) if verdict is Verdict.REJECT else None

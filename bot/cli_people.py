@@ -119,7 +119,8 @@ def _say(found: Actor, change: str) -> None:
 
 
 def _line(one: Actor) -> tuple[object, ...]:
-    roles = ",".join(f"{grant.role.value}({grant.source})" for grant in one.grants)
+    roles = sorted(f"{grant.role.value}({grant.source})" for grant in one.grants)
     # The subject of a token is a secret's hash, of use to nobody.
-    known_as = ",".join(str(i) if i.provider != "token" else "token" for i in one.identities)
-    return one.id, one.name, one.kind.value, "yes" if one.active else "no", roles, known_as
+    known_as = sorted(str(i) if i.provider != "token" else "token" for i in one.identities)
+    active = "yes" if one.active else "no"
+    return one.id, one.name, one.kind.value, active, ",".join(roles), ",".join(known_as)

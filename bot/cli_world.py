@@ -77,7 +77,7 @@ class Code(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the word as it was typed."""
         if not _CODE.fullmatch(value):
-            self.fail(f"{visible(value[:64])!r} is not an id or a hash", param, ctx)
+            self.fail(f"'{visible(value[:64])}' is not an id or a hash", param, ctx)
         return value
 
 

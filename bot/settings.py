@@ -18,7 +18,6 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -86,12 +85,43 @@ def _http_url(text: str) -> str:
     return text
 
 
+def _known_database(url: SecretStr) -> SecretStr:
+    if not url.get_secret_value().startswith(_DATABASES):
+        raise ValueError("starts with sqlite:/// or postgresql://")
+    return url
+
+
+def _long_secret(secret: SecretStr) -> SecretStr:
+    if len(secret.get_secret_value().encode()) < _MIN_JWT_SECRET_BYTES:
+        raise ValueError(f"is shorter than {_MIN_JWT_SECRET_BYTES} bytes")
+    return secret
+
+
+def _rsa_key(key: SecretStr) -> SecretStr:
+    # Where a variable cannot hold line breaks, people write \n.
+    pem = key.get_secret_value().replace("\\n", "\n")
+    if "PRIVATE KEY" in pem:
+        raise ValueError("is the private half of the key, which stays with the shop")
+    algorithm = get_default_algorithms().get("RS256")
+    if algorithm is None:
+        raise ValueError("needs the package cryptography, which is not installed")
+    try:
+        algorithm.prepare_key(pem)
+    except (jwt.PyJWTError, ValueError, TypeError) as error:
+        raise ValueError("is not an RSA public key in PEM form") from error
+    return SecretStr(pem)
+
+
 UsdAmount = Annotated[str, AfterValidator(_usd)]
 ShareText = Annotated[str, AfterValidator(_share)]
 Origins = Annotated[
     tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_origins)
 ]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
+JwtSecret = Annotated[SecretStr, AfterValidator(_long_secret)]
+# No secret, but people paste the wrong half: it is shown as little as one.
+RsaKey = Annotated[SecretStr, AfterValidator(_rsa_key)]
 
 
 class Settings(BaseSettings):
@@ -101,7 +131,7 @@ class Settings(BaseSettings):
 
     host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 3000
-    database_url: SecretStr = SecretStr("sqlite:///var/desk.db")
+    database_url: DatabaseUrl = SecretStr("sqlite:///var/desk.db")
     policy_file: Path | None = None
 
     refund_auto_limit: UsdAmount | None = None
@@ -124,36 +154,13 @@ class Settings(BaseSettings):
     openai_base_url: HttpUrl | None = None
     openai_model: str = "gpt-5-mini"
 
-    widget_jwt_secret: SecretStr | None = None
-    widget_jwt_public_key: str | None = None
+    widget_jwt_secret: JwtSecret | None = None
+    widget_jwt_public_key: RsaKey | None = None
     widget_origins: Origins = ()
 
     # Read for one purpose so far: the sandbox does not start beside them.
     stripe_api_key: SecretStr | None = None
     smtp_url: SecretStr | None = None
-
-    @field_validator("database_url")
-    @classmethod
-    def _known_database(cls, url: SecretStr) -> SecretStr:
-        if not url.get_secret_value().startswith(_DATABASES):
-            raise ValueError("starts with sqlite:/// or postgresql://")
-        return url
-
-    @field_validator("widget_jwt_secret")
-    @classmethod
-    def _long_secret(cls, secret: SecretStr | None) -> SecretStr | None:
-        if secret and len(secret.get_secret_value().encode()) < _MIN_JWT_SECRET_BYTES:
-            raise ValueError(f"is shorter than {_MIN_JWT_SECRET_BYTES} bytes")
-        return secret
-
-    @field_validator("widget_jwt_public_key")
-    @classmethod
-    def _readable_key(cls, text: str | None) -> str | None:
-        # Where a variable cannot hold line breaks, people write \n.
-        pem = None if text is None else text.replace("\\n", "\n")
-        if pem is not None:
-            _check_rsa_key(pem)
-        return pem
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -255,16 +262,6 @@ def _put(document: dict[str, object], path: tuple[str, ...], value: object) -> N
         place = place.get(key) if isinstance(place, dict) else None
     if isinstance(place, dict):
         place[path[-1]] = value
-
-
-def _check_rsa_key(pem: str) -> None:
-    algorithm = get_default_algorithms().get("RS256")
-    if algorithm is None:
-        raise ValueError("needs the package cryptography, which is not installed")
-    try:
-        algorithm.prepare_key(pem)
-    except (jwt.PyJWTError, ValueError, TypeError) as error:
-        raise ValueError("is not an RSA public key in PEM form") from error
 
 
 def _host_of(url: str) -> str:

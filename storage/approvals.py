@@ -17,7 +17,7 @@ from agent.domain.risk import Finding, Reason
 from agent.domain.roles import Role, Tier
 from storage.tables import approvals
 from storage.times import from_micros, micros_or_none, time_or_none, to_micros
-from storage.transaction import Row, Tx
+from storage.transaction import Conflict, Row, Tx
 
 _MUTABLE = (
     "status",
@@ -51,8 +51,10 @@ _BY_CALL = select(approvals).where(
     approvals.c.call_id == bindparam("call"),
     approvals.c.supersedes.is_(None),
 )
-_PENDING_TWIN = select(approvals).where(
-    approvals.c.proposal_key == bindparam("key"), text("status = 'pending'")
+_PENDING_TWIN = (
+    select(approvals)
+    .where(approvals.c.proposal_key == bindparam("key"), text("status = 'pending'"))
+    .with_for_update(key_share=True)
 )
 _REJECTED_TWIN = (
     select(approvals.c.id)
@@ -126,14 +128,15 @@ _PAGE = (
 )
 # One statement a live status, so that the partial index serves it on both databases.
 _DUE = {
-    status: select(approvals.c.id)
+    status: select(approvals)
     .where(
         text(f"status = '{status.value}'"),
         approvals.c.wake_at.is_not(None),
         approvals.c.wake_at <= bindparam("now"),
     )
     .order_by(approvals.c.wake_at)
-    .limit(bindparam("most"))
+    .limit(1)
+    .with_for_update(key_share=True, skip_locked=True)
     for status in (Status.PENDING, Status.APPROVED, Status.EXECUTING, Status.UNKNOWN)
 }
 _NEXT_WAKE = select(func.min(approvals.c.wake_at).label("at")).where(
@@ -147,9 +150,7 @@ _RELEASE_LOST = (
     .where(text("status = 'executing'"), approvals.c.lease_owner == bindparam("owner"))
     .values(wake_at=bindparam("now"), lease_until=bindparam("now"))
 )
-_SET_ASIDE = (
-    update(approvals).where(approvals.c.id == bindparam("approval")).values(wake_at=None)
-)
+_SET_ASIDE = update(approvals).where(approvals.c.id == bindparam("approval")).values(wake_at=None)
 _STORED = select(
     approvals.c.id,
     approvals.c.tool,
@@ -198,6 +199,14 @@ def get(tx: Tx, approval_id: ApprovalId, *, lock: bool = False) -> Approval | No
     return None if row is None else _from_row(row)
 
 
+def lock(tx: Tx, approval_id: ApprovalId) -> Approval:
+    """Lock a row that is known to be there and return it; raises Corrupt if it is gone."""
+    found = get(tx, approval_id, lock=True)
+    if found is None:
+        raise Corrupt(approval_id, "the row is gone")
+    return found
+
+
 def shift(
     tx: Tx, approval: Approval, event: Event | None, **changes: Unpack[Changes]
 ) -> Approval | None:
@@ -218,6 +227,19 @@ def shift(
     return moved if won == 1 else None
 
 
+def shift_locked(
+    tx: Tx, approval: Approval, event: Event | None, **changes: Unpack[Changes]
+) -> Approval:
+    """Move a row that this transaction has locked and read; raises Conflict if it changed.
+
+    Under the lock nobody can be first, so that would be a fault of the desk.
+    """
+    moved = shift(tx, approval, event, **changes)
+    if moved is None:
+        raise Conflict(f"approval {approval.id} changed under its lock")
+    return moved
+
+
 def by_call(tx: Tx, run_id: RunId, call_id: str) -> Approval | None:
     """Return the approval that a tool call led to."""
     row = tx.one(_BY_CALL, run=run_id, call=call_id)
@@ -225,7 +247,7 @@ def by_call(tx: Tx, run_id: RunId, call_id: str) -> Approval | None:
 
 
 def pending_twin(tx: Tx, key: str) -> Approval | None:
-    """Return the pending approval of an identical proposal."""
+    """Lock and return the pending approval of an identical proposal."""
     row = tx.one(_PENDING_TWIN, key=key)
     return None if row is None else _from_row(row)
 
@@ -246,9 +268,7 @@ def automatic_on_order(tx: Tx, order_id: str) -> int:
     return _number(tx.one(_AUTOMATIC_ON_ORDER, order=order_id))
 
 
-def automatic_by_customer(
-    tx: Tx, customer_id: CustomerId, currency: str, since: datetime
-) -> int:
+def automatic_by_customer(tx: Tx, customer_id: CustomerId, currency: str, since: datetime) -> int:
     """Return the minor units of automatic refunds to the customer after `since`."""
     row = tx.one(
         _AUTOMATIC_BY_CUSTOMER, customer=customer_id, money=currency, since=to_micros(since)
@@ -294,10 +314,13 @@ def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]
     return tuple(_from_row(row) for row in rows)
 
 
-def due(tx: Tx, status: Status, now: datetime, limit: int) -> tuple[ApprovalId, ...]:
-    """Return ids of a live status whose `wake_at` has come."""
-    rows = tx.all(_DUE[status], now=to_micros(now), most=limit)
-    return tuple(ApprovalId(row["id"]) for row in rows)
+def take_due(tx: Tx, status: Status, now: datetime) -> Approval | None:
+    """Lock and return the row of a live status whose `wake_at` came first, if any has come.
+
+    A row that somebody else holds at this moment is left to them.
+    """
+    row = tx.one(_DUE[status], now=to_micros(now))
+    return None if row is None else _from_row(row)
 
 
 def count(tx: Tx, status: Status) -> tuple[int, datetime | None]:
@@ -393,7 +416,7 @@ def _from_row(row: Row) -> Approval:
     try:
         return _validated(row)
     except (InvalidInput, ValueError, KeyError, TypeError) as error:
-        raise Corrupt(f"approval {row['id']}: {error}") from error
+        raise Corrupt(row["id"], str(error)) from error
 
 
 def _validated(row: Row) -> Approval:

@@ -23,7 +23,8 @@ _END = (
 )
 _FIRST_SIGHT = text(
     "INSERT INTO order_money (order_id, currency, captured_minor, refunded_minor, read_at) "
-    "VALUES (:order_id, :currency, :captured, :refunded, :read_at) ON CONFLICT (order_id) DO NOTHING"
+    "VALUES (:order_id, :currency, :captured, :refunded, :read_at) "
+    "ON CONFLICT (order_id) DO NOTHING"
 )
 _LOCK_ORDER = (
     select(order_money.c.read_at)

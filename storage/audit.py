@@ -15,7 +15,9 @@ from storage.transaction import Tx
 
 # The trail has no row to lock before its first event, so each chain borrows one.
 _LOCK_RUN = select(runs.c.id).where(runs.c.id == bindparam("chain")).with_for_update(key_share=True)
-_LOCK_DESK = select(settings.c.name).where(settings.c.name == "audit_chain").with_for_update(key_share=True)
+_LOCK_DESK = (
+    select(settings.c.name).where(settings.c.name == "audit_chain").with_for_update(key_share=True)
+)
 _HEAD = (
     select(audit.c.seq, audit.c.hash)
     .where(audit.c.chain == bindparam("chain"))

@@ -20,10 +20,12 @@ _OF = (
     .order_by(slack_messages.c.posted_at)
 )
 _AT = select(slack_messages.c.approval_id).where(
-    slack_messages.c.channel == bindparam("where_channel"), slack_messages.c.ts == bindparam("when_ts")
+    slack_messages.c.channel == bindparam("where_channel"),
+    slack_messages.c.ts == bindparam("when_ts"),
 )
 _FORGET = delete(slack_messages).where(
-    slack_messages.c.channel == bindparam("where_channel"), slack_messages.c.ts == bindparam("when_ts")
+    slack_messages.c.channel == bindparam("where_channel"),
+    slack_messages.c.ts == bindparam("when_ts"),
 )
 
 

@@ -9,12 +9,13 @@ from sqlalchemy import bindparam, insert, select, update
 from agent.domain.conversation import Conversation, EventType, LogEvent
 from agent.domain.ids import ConversationId, CustomerId, RunId
 from agent.domain.payload import Payload, canonical
-from storage.tables import conversations, events
+from storage.tables import conversations, events, runs
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 
 _INSERT = insert(conversations)
 _GET = select(conversations).where(conversations.c.id == bindparam("conversation"))
+_LOCK = _GET.with_for_update(key_share=True)
 _BY_TOKEN = select(conversations).where(conversations.c.anonymous_hash == bindparam("token_hash"))
 _OF_CUSTOMER = (
     select(conversations)
@@ -31,9 +32,7 @@ _NEXT_SEQ = (
 _PUT_EVENT = insert(events)
 _EVENTS_AFTER = (
     select(events)
-    .where(
-        events.c.conversation_id == bindparam("conversation"), events.c.seq > bindparam("after")
-    )
+    .where(events.c.conversation_id == bindparam("conversation"), events.c.seq > bindparam("after"))
     .order_by(events.c.seq)
     .limit(bindparam("limit"))
 )
@@ -41,7 +40,11 @@ _BY_CLIENT_ID = select(events).where(
     events.c.conversation_id == bindparam("conversation"),
     events.c.client_id == bindparam("client"),
 )
-_BY_ID = select(events).where(events.c.id == bindparam("event"))
+_OF_RUN = (
+    select(events)
+    .join(runs, runs.c.message_id == events.c.id)
+    .where(runs.c.id == bindparam("run"))
+)
 _BY_OUTCOME = select(events.c.id).where(events.c.outcome_key == bindparam("outcome"))
 _READ = (
     update(conversations)
@@ -54,7 +57,7 @@ _READ = (
 )
 _HAND_OFF = (
     update(conversations)
-    .where(conversations.c.id == bindparam("conversation"))
+    .where(conversations.c.id == bindparam("conversation"), conversations.c.handed_off == 0)
     .values(handed_off=1)
 )
 _STOP = (
@@ -135,6 +138,12 @@ def get(tx: Tx, conversation_id: ConversationId) -> Conversation | None:
     return None if row is None else _read(row)
 
 
+def lock(tx: Tx, conversation_id: ConversationId) -> None:
+    """Let nobody else add to the log until the transaction ends; raises LookupError."""
+    if tx.one(_LOCK, conversation=conversation_id) is None:
+        raise LookupError(conversation_id)
+
+
 def by_token(tx: Tx, token_hash: str) -> Conversation | None:
     """Return the conversation of an anonymous visitor's token."""
     row = tx.one(_BY_TOKEN, token_hash=token_hash)
@@ -188,10 +197,12 @@ def sent(tx: Tx, conversation_id: ConversationId, client_id: str) -> SentMessage
     return None if row is None else _sent(row)
 
 
-def message(tx: Tx, message_id: str) -> SentMessage | None:
-    """Return a customer's message by its id."""
-    row = tx.one(_BY_ID, event=message_id)
-    return None if row is None else _sent(row)
+def words_of_run(tx: Tx, run_id: RunId) -> str:
+    """Return the customer's message that a run answers; raises LookupError without one."""
+    row = tx.one(_OF_RUN, run=run_id)
+    if row is None:
+        raise LookupError(run_id)
+    return _sent(row).text
 
 
 def is_told(tx: Tx, outcome_key: str) -> bool:
@@ -204,9 +215,9 @@ def mark_read(tx: Tx, conversation_id: ConversationId, seq: int) -> None:
     tx.change(_READ, conversation=conversation_id, seq=seq)
 
 
-def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> None:
-    """Note that a person is to take over."""
-    tx.change(_HAND_OFF, conversation=conversation_id)
+def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:
+    """Note that a person is to take over; False when that was noted before."""
+    return tx.change(_HAND_OFF, conversation=conversation_id) == 1
 
 
 def request_stop(tx: Tx, conversation_id: ConversationId) -> None:

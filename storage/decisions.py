@@ -16,7 +16,9 @@ from storage.transaction import Row, Tx
 _WORDS_ON_CARD = 3
 _INSERT = insert(decisions)
 _OF_APPROVAL = (
-    select(decisions).where(decisions.c.approval_id == bindparam("approval")).order_by(decisions.c.id)
+    select(decisions)
+    .where(decisions.c.approval_id == bindparam("approval"))
+    .order_by(decisions.c.id)
 )
 _CUSTOMER = select(customers.c.name, customers.c.email).where(
     customers.c.id == bindparam("customer")

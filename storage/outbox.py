@@ -1,4 +1,4 @@
-"""What the world must hear, as rows: written with the fact, delivered at least once, then deleted."""
+"""What the world must hear: written with the fact, delivered at least once, then deleted."""
 
 import json
 from dataclasses import dataclass, replace
@@ -12,6 +12,8 @@ from storage.tables import outbox
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 
+# A message tried more often than this is in trouble, though it may still arrive.
+_STUCK_AFTER = 3
 _PUT = insert(outbox)
 _DUE = (
     select(outbox)
@@ -53,7 +55,7 @@ _NEXT_DUE = select(func.min(outbox.c.next_at).label("at")).where(
     outbox.c.lane == bindparam("lane"), outbox.c.next_at.is_not(None)
 )
 _STUCK = select(func.count().label("n")).where(
-    outbox.c.lane == "slack", or_(outbox.c.next_at.is_(None), outbox.c.attempts > 3)
+    outbox.c.lane == "slack", or_(outbox.c.next_at.is_(None), outbox.c.attempts > _STUCK_AFTER)
 )
 
 

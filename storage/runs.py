@@ -69,13 +69,13 @@ _TAKE_LEASE = (
     .returning(conversations.c.fence)
 )
 _COUNT_TRY = (
-    update(outbox)
-    .where(outbox.c.id == bindparam("row_id"))
-    .values(attempts=outbox.c.attempts + 1)
+    update(outbox).where(outbox.c.id == bindparam("row_id")).values(attempts=outbox.c.attempts + 1)
 )
 _RENEW = (
     update(conversations)
-    .where(conversations.c.id == bindparam("conversation"), conversations.c.fence == bindparam("mine"))
+    .where(
+        conversations.c.id == bindparam("conversation"), conversations.c.fence == bindparam("mine")
+    )
     .values(lease_until=bindparam("until"))
     .returning(conversations.c.id)
 )
@@ -84,7 +84,9 @@ _PEEK = select(conversations.c.stop_requested).where(
 )
 _RELEASE = (
     update(conversations)
-    .where(conversations.c.id == bindparam("conversation"), conversations.c.fence == bindparam("mine"))
+    .where(
+        conversations.c.id == bindparam("conversation"), conversations.c.fence == bindparam("mine")
+    )
     .values(lease_owner=None, lease_until=None, stop_requested=0)
 )
 _RELEASE_OWNER = (
@@ -94,7 +96,9 @@ _RELEASE_OWNER = (
 )
 _MOVE_POSITION = (
     update(conversations)
-    .where(conversations.c.id == bindparam("conversation"), conversations.c.fence == bindparam("mine"))
+    .where(
+        conversations.c.id == bindparam("conversation"), conversations.c.fence == bindparam("mine")
+    )
     .values(last_position=conversations.c.last_position + bindparam("more"))
     .returning(conversations.c.last_position)
 )
@@ -166,7 +170,13 @@ def newest(tx: Tx, limit: int) -> tuple[Run, ...]:
 
 
 def set_state(
-    tx: Tx, run_id: RunId, state: RunState, at: datetime, *, steps: int = 0, error: str | None = None
+    tx: Tx,
+    run_id: RunId,
+    state: RunState,
+    at: datetime,
+    *,
+    steps: int = 0,
+    error: str | None = None,
 ) -> None:
     """Note the run's state; `steps` is how many model answers were added."""
     tx.change(

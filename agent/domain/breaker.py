@@ -7,6 +7,7 @@ under a lock by the caller, who stores the row that comes back in the same trans
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import assert_never
 
 from agent.domain.deadlines import EXECUTION_LEASE
 from agent.domain.ids import ApprovalId
@@ -113,10 +114,17 @@ def admit(
             return Admitted(trial, trial=True)
         case BreakerState.HALF_OPEN:
             return Held(breaker, opened=False, retry_at=breaker.trial_until)
+        case _:
+            assert_never(breaker.state)
 
 
 def trial_ended(
-    breaker: Breaker, approval_id: ApprovalId, limits: BreakerLimits, now: datetime, *, executed: bool
+    breaker: Breaker,
+    approval_id: ApprovalId,
+    limits: BreakerLimits,
+    now: datetime,
+    *,
+    executed: bool,
 ) -> Breaker | None:
     """Return the row after the trial's outcome, or None if `approval_id` is not the trial.
 

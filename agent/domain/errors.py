@@ -30,6 +30,11 @@ class InvalidPayload(InvalidInput):
 class Corrupt(DeskError):
     """A stored row does not validate when read back; it is never executed."""
 
+    def __init__(self, approval_id: str, problem: str) -> None:
+        """Keep the row's id apart from what is wrong with it."""
+        super().__init__(f"approval {approval_id}: {problem}")
+        self.approval_id = approval_id
+
 
 class FenceLost(DeskError):
     """The conversation's lease was taken over; nothing more may be appended."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import assert_never
 
 from agent.domain.approvals import Approval, Status, Verdict, Vote
 from agent.domain.deadlines import is_past
@@ -26,11 +27,14 @@ class Denial:
 class Lapsed:
     """The deadline has passed while the row is still pending: it expires here and now."""
 
+    approval: Approval
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The word counts; `evidence` proves the role for the trail."""
 
+    approval: Approval
     actor: Actor
     roles: frozenset[Role]
     evidence: str
@@ -56,7 +60,7 @@ def judge(
     if ended is not None:
         return ended
     if is_past(approval.expires_at, now):
-        return Lapsed()
+        return Lapsed(approval)
     if not hash_shown(approval, decision.shown_hash):
         return Denial(
             RefusalCode.PAYLOAD_CHANGED,
@@ -87,7 +91,7 @@ def _entitled(approval: Approval, actor: Actor | None, now: datetime) -> Counts 
     proof, evidence = prove_role(actor, role, now)
     match proof:
         case RoleProof.HELD:
-            return Counts(actor, actor.roles(), evidence)
+            return Counts(approval, actor, actor.roles(), evidence)
         case RoleProof.UNVERIFIED:
             return Denial(
                 RefusalCode.ROLE_UNVERIFIED,
@@ -95,6 +99,8 @@ def _entitled(approval: Approval, actor: Actor | None, now: datetime) -> Counts 
             )
         case RoleProof.ABSENT:
             return Denial(RefusalCode.NOT_ALLOWED, f"This needs the role {role}.")
+        case _:
+            assert_never(proof)
 
 
 def _own_request(approval: Approval, actor: Actor) -> Denial | None:

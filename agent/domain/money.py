@@ -47,7 +47,7 @@ class Money:
         return Money(self.minor + self._same(other).minor, self.currency)
 
     def minus(self, other: "Money") -> "Money":
-        """Return the difference, which may be negative; raises InvalidInput for another currency."""
+        """Return the difference, maybe negative; raises InvalidInput for another currency."""
         return Money(self.minor - self._same(other).minor, self.currency)
 
     def exceeds(self, other: "Money") -> bool:
@@ -80,7 +80,9 @@ def parse_money(text: str, currency: str, *, field: str = "amount") -> Money:
         raise InvalidInput(field, f"{text[:40]!r} is not a plain decimal number such as 20.00")
     scaled = Decimal(cleaned).scaleb(digits)
     if scaled != scaled.to_integral_value():
-        raise InvalidInput(field, f"{cleaned[:40]} has more decimals than {currency} allows ({digits})")
+        raise InvalidInput(
+            field, f"{cleaned[:40]} has more decimals than {currency} allows ({digits})"
+        )
     if abs(scaled) > MAX_MINOR:
         raise InvalidInput(field, "the amount is too large")
     return Money(int(scaled), currency)

@@ -14,7 +14,7 @@ import rfc8785
 from agent.domain.errors import InvalidPayload
 from agent.domain.ids import ApprovalId
 
-Json: TypeAlias = "str | int | bool | None | list[Json] | dict[str, Json]"
+Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 Payload: TypeAlias = dict[str, Json]
 
 MAX_PAYLOAD_BYTES = 32 * 1024

@@ -130,9 +130,7 @@ class RefundFacts:
         return free if self.reserved is None else free.minus(self.reserved)
 
 
-def assess(
-    proposal: RefundProposal, facts: RefundFacts, policy: Policy
-) -> RunNow | Park | Refuse:
+def assess(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> RunNow | Park | Refuse:
     """Judge a refund; the breaker is asked afterwards, and only about a RunNow."""
     refusal = _identity(proposal, facts) or _amount(proposal, facts) or _history(facts, policy)
     if refusal is not None:
@@ -146,7 +144,7 @@ def assess(
 
 
 def recheck(amount: Money, facts: RefundFacts) -> Refuse | None:
-    """Judge an approved refund again at the claim: has the world changed so that it may not run?"""
+    """Judge an approved refund again at the claim, in case the world has changed."""
     return _identity(None, facts) or _limits_of_order(amount, facts)
 
 

@@ -1,5 +1,7 @@
 """What customers read about their requests, in words that are true for each outcome."""
 
+from typing import assert_never
+
 from agent.domain.approvals import Approval, Status
 from agent.domain.payload import Payload
 
@@ -38,6 +40,8 @@ def chip_text(approval: Approval, reason: str = "") -> str:
             return f"{what}: replaced by a changed request"
         case Status.CANCELLED:
             return f"{what}: withdrawn"
+        case _:
+            assert_never(approval.status)
 
 
 def outcome_text(approval: Approval, reason: str = "") -> str:
@@ -68,11 +72,15 @@ def outcome_text(approval: Approval, reason: str = "") -> str:
                 "You can ask again, or I can pass you to a person."
             )
         case Status.UNKNOWN:
-            return f"The {lower(what)} is approved; we are still checking with the payment provider."
+            return (
+                f"The {lower(what)} is approved; we are still checking with the payment provider."
+            )
         case Status.CANCELLED:
             return f"The {lower(what)} was withdrawn; nothing was paid."
         case Status.PENDING | Status.APPROVED | Status.EXECUTING | Status.SUPERSEDED:
             return f"The {lower(what)} {REVIEW}."
+        case _:
+            assert_never(approval.status)
 
 
 def request_words(approval: Approval) -> str:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from iso4217 import Currency
+
 from agent.domain.errors import InvalidInput
 from agent.domain.money import Money, exponent
 
 _MAX_NUMBER = 30
+_MAX_PERCENT_DIGITS = 9
 # Longer numbers are handed on as they stand: the gate refuses them anyway.
 _MAX_EXACT_DIGITS = 20
 
@@ -24,17 +27,16 @@ WORDS: dict[str, tuple[str, ...]] = {
     "us dollars?": ("USD",), "dollars?": _DOLLARS, "bucks?": _DOLLARS, "euros?": ("EUR",),
     "pounds": ("GBP",), "quid": ("GBP",), "yen": ("JPY",), "yuan": ("CNY",), "rmb": ("CNY",),
     "(?:swiss )?francs?": ("CHF",), "rupees": ("INR",), "kronor|kroner|crowns": _CROWNS,
-    "zlot(?:y|ys|ych)": ("PLN",), "pesos": ("MXN",), "reais": ("BRL",), "won": ("KRW",),
+    "zloty(?:s|ch)?": ("PLN",), "pesos": ("MXN",), "reais": ("BRL",), "won": ("KRW",),
 }  # fmt: skip
 HUNDREDTHS: dict[str, tuple[str, ...]] = {
     "cents?": (*_DOLLARS, "EUR"), "pence": ("GBP",),
 }  # fmt: skip
-# In lower case, so codes that are English words (ALL, TRY, TOP, PEN) are left out.
-CODES = (
-    "usd", "eur", "gbp", "jpy", "cad", "aud", "nzd", "chf", "cny", "inr", "sek", "nok", "dkk",
-    "pln", "mxn", "brl", "krw", "sgd", "hkd", "czk", "huf", "ils", "thb", "zar", "aed", "kwd",
-    "bhd",
-)  # fmt: skip
+# Codes that are English words are left out: "20 all" is not Albanian.
+_ENGLISH = frozenset(
+    ("all", "bam", "bob", "cop", "cup", "gel", "mad", "mop", "pen", "sos", "top", "try")
+)
+CODES = frozenset(c.code.lower() for c in Currency if c.exponent is not None) - _ENGLISH
 _PERCENT = r"%|percent\b|per cent\b|pct\b"
 
 _NUMBER_WORDS = {
@@ -56,11 +58,11 @@ _UNITS = _one_of(
     _PERCENT,
     r"(?:\$|€|£|¥)(?! ?[0-9])",
     *(rf"(?:{word})\b" for word in (*WORDS, *HUNDREDTHS)),
-    *(rf"{code}\b" for code in CODES),
+    rf"(?:{_one_of(*sorted(CODES))})\b",
 )
 _SIGNS = _one_of(
     *(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True)),
-    *(rf"\b{code}" for code in CODES),
+    rf"\b(?:{_one_of(*sorted(CODES))})(?![a-z])",
 )
 _AMOUNT = re.compile(
     rf"(?P<minus>-\s?)?(?:(?P<sign>{_SIGNS})\s?(?P<inner>-\s?)?)?"
@@ -69,7 +71,10 @@ _AMOUNT = re.compile(
 )
 _SAID_IN_WORDS = re.compile(
     rf"\b(?:{_one_of(*_NUMBER_WORDS, *_SCALES)})(?:[ -]|\b)"
-    rf"(?:(?:and |{_one_of(*_NUMBER_WORDS, *_SCALES)})[ -]?)*(?=\s?(?:{_UNITS}))"
+    rf"(?:(?:and |{_one_of(*_NUMBER_WORDS, *_SCALES)})[ -]?){{0,12}}(?=\s?(?:{_UNITS}))"
+)
+_WITH_CENTS = re.compile(
+    r"\b([0-9]{1,9}) (dollars?|bucks?|euros?|pounds)(?: and)? ([0-9]{1,2}) (?:cents?|pence)\b"
 )
 _NO_NUMBER = re.compile(r"(?<![a-z])[$€£¥]?\s?(?:nan|infinity|inf)\b")
 _MINUS_WORD = re.compile(r"\b(?:minus|negative) (?=[$€£¥]?\s?[0-9])")
@@ -152,8 +157,9 @@ Spoken = Exact | Share | Unreadable
 
 
 def with_digits(text: str) -> str:
-    """Return plain text with `minus twenty dollars` as `-20 dollars`."""
-    return _MINUS_WORD.sub("-", _SAID_IN_WORDS.sub(_digits, text))
+    """Return plain text with `minus twenty dollars and five cents` as `-20.05 dollars`."""
+    text = _MINUS_WORD.sub("-", _SAID_IN_WORDS.sub(_digits, text))
+    return _WITH_CENTS.sub(lambda match: f"{match[1]}.{match[3]:0>2} {match[2]}", text)
 
 
 def spoken_amounts(text: str, *, bare: bool = False) -> tuple[Spoken, ...]:
@@ -196,6 +202,8 @@ def _read(text: str, match: re.Match[str], *, bare: bool) -> Spoken | None:
     if plain is None or match["odd"] or re.match(r" ?- ?[0-9]", after):
         return Unreadable(match.group().strip(), match.start())
     value = _signed(plain, match, minus=bool(minus) and not before[-1:].isalnum())
+    if percent and len(plain) > _MAX_PERCENT_DIGITS:
+        return Unreadable(match.group().strip(), match.start())
     if percent:
         return Share(Fraction(value) / 100, match.start())
     return Exact(value, _currencies(sign, unit), match.start())

@@ -31,8 +31,8 @@ WITHDRAW = (
     f"taken back by a person. {OFFER_PERSON}"
 )
 REPLACE = (
-    "I cannot arrange a replacement myself, but a person of our team can, or I can ask for a "
-    f"refund instead. {OFFER_PERSON}"
+    "I cannot arrange a replacement or store credit myself, but a person of our team can, or I can "
+    f"ask for a refund instead. {OFFER_PERSON}"
 )
 SORRY = "I am sorry about that."
 CANCEL = "I cannot stop a parcel myself, but I can ask for your money back."
@@ -53,7 +53,10 @@ _REVIEW = (
 
 DECLINED = f"Our team has already declined exactly this request for {{order}}. {OFFER_PERSON}"
 
-_PAID = "The last refund on {order} has been paid. If you would like more back, please tell me how much."
+_PAID = (
+    "The last refund on {order} has been paid. If you would like more back, please tell me how "
+    "much."
+)
 # What is said instead of asking again, for how the last request ended.
 NOT_AGAIN: dict[str, str] = {
     "rejected": DECLINED,
@@ -126,16 +129,17 @@ _ENDED: dict[str, str] = {
 
 # How a request stands, by the status that `refund_status` shows.
 _STANDS: dict[str, str] = {
-    "pending": "is still waiting for a quick review by our team",
-    "approved": "has been approved and is on its way to be paid",
-    "declined": "was declined by our team",
-    "expired": "ended because no one decided in time; nothing was paid",
-    "withdrawn": "was withdrawn",
-    "replaced": "was replaced by a newer one",
-    "checking": "is being checked with the payment provider",
-    "done": "has been refunded",
-    "failed": "could not be completed; no money moved",
+    "pending": "{what} is still waiting for a quick review by our team.",
+    "approved": "{what} has been approved and is on its way to be paid.",
+    "declined": "{what} was declined by our team.",
+    "expired": "{what} ended because no one decided in time; nothing was paid.",
+    "withdrawn": "{what} was withdrawn.",
+    "replaced": "{what} was replaced by a newer one.",
+    "checking": "{what} is being checked with the payment provider.",
+    "done": "{amount} has been refunded on {order}.",
+    "failed": "{what} could not be completed; no money moved.",
 }
+_BEING_WORKED_ON = "{what} is being worked on."
 
 _DELIVERY: dict[str, str] = {
     "unfulfilled": "it is being prepared and has not left the warehouse yet",
@@ -159,6 +163,7 @@ _NOTHING_LEFT: dict[str, str] = {
     "unpaid": "{order} has not been paid, so there is nothing to refund.",
 }
 MOST_LISTED = 5
+_MOST_REQUESTS = 3
 
 
 def refund_words(step: Step, order: SeenOrder | None) -> str:
@@ -205,10 +210,10 @@ def outcome_words(fields: dict[str, object]) -> str:
         "order": str(fields.get("order_id") or "your order"),
         "reason": _reason(fields.get("reason")),
     }
-    outcome = fields.get("outcome")
+    outcome = str(fields.get("outcome"))
     if outcome in {"executed", "superseded_executed"} and fields.get("ok") is not False:
         return _executed_words(fields, about)
-    if isinstance(outcome, str) and outcome in _ENDED:
+    if outcome in _ENDED:
         return _ENDED[outcome].format(**about)
     return f"There is news about {about['order']} that I cannot read. {OFFER_PERSON}"
 
@@ -232,13 +237,14 @@ def stands_words(requests: Sequence[dict[str, object]]) -> str:
             "I see no refund requests of yours. Tell me the order and the amount if you would "
             "like one."
         )
-    lines = [
-        f"Your request for {_display(request.get('amount')) or 'a refund'} on "
-        f"{request.get('order_id') or 'your order'} "
-        f"{_STANDS.get(str(request.get('status')), 'is being worked on')}."
-        for request in requests[:3]
-    ]
-    return " ".join(lines)
+    return " ".join(_stands(request) for request in requests[:_MOST_REQUESTS])
+
+
+def _stands(request: dict[str, object]) -> str:
+    amount, order = _display(request.get("amount")), str(request.get("order_id") or "your order")
+    words = _STANDS.get(str(request.get("status")), _BEING_WORKED_ON)
+    what = f"Your request for {amount or 'a refund'} on {order}"
+    return words.format(what=what, amount=amount or "Your money", order=order)
 
 
 def order_words(order: SeenOrder) -> str:
@@ -299,4 +305,4 @@ def _reason(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         return ""
     words = quote(value)
-    return f" {words}" if words.endswith((".", "!", "?")) else f" {words}."
+    return f" The reason: {words}" if words.endswith((".", "!", "?")) else f" The reason: {words}."

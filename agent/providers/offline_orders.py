@@ -3,11 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from agent.domain.errors import InvalidInput
-from agent.domain.money import Money
+from agent.domain.money import MAX_MINOR, Money
 
 _UNIT_AHEAD = r"(?![-.,/]?[0-9]|\w| ?(?:%|percent\b|usd\b|eur|dollar|buck|euro|pound|yen|cent))"
 _DIGITS = r"(?P<id>w?[0-9]{3,12})"
@@ -22,11 +23,19 @@ _SPELLINGS: tuple[re.Pattern[str], ...] = (
         r"(?P<id>w?[0-9]{1,12})(?!\w)"
     ),
     re.compile(rf"\borders?(?P<prefix>)[ :#.\-]*(?:is )?{_DIGITS}{_UNIT_AHEAD}"),
-    re.compile(rf"(?<=\bon )(?P<prefix>)(?P<id>[0-9]{{4,12}}){_UNIT_AHEAD}"),
+    re.compile(
+        r"\b(?:on|from"
+        r"|(?:rest|half|thirds?|quarters?|all|everything|percent|part|some) (?:of|on|for))"
+        rf" (?P<id>[0-9]{{4,12}}){_UNIT_AHEAD}"
+    ),
 )
 _ALSO = re.compile(rf"(?P<gap> ?(?:,|and|&|or|plus) ?){_DIGITS}{_UNIT_AHEAD}")
 _LONE = re.compile(rf"(?<![\w$€£¥.,\-]){_DIGITS}{_UNIT_AHEAD}")
 
+_MEASURES = (
+    r" (?:bags?|box(?:es)?|packs?|packets?|pieces?|units?|pairs?|bottles?"
+    r"|of (?:them|these|those))\b"
+)
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 # What customers call things that the shop calls otherwise.
 _SYNONYMS = {
@@ -60,13 +69,13 @@ class OrderRef:
 
 
 class _MoneyJson(BaseModel):
-    minor: int
+    minor: Annotated[int, Field(ge=-MAX_MINOR, le=MAX_MINOR)]
     currency: str
 
 
 class _LineJson(BaseModel):
     name: str
-    quantity: int
+    quantity: Annotated[int, Field(ge=0, le=1_000_000)]
     price: _MoneyJson
     final_sale: bool = False
 
@@ -141,11 +150,11 @@ def find_refs(text: str, *, bare: bool = False) -> tuple[tuple[OrderRef, ...], s
     """
     found: dict[str, OrderRef] = {}
     for spelling in (*_SPELLINGS, *((_LONE,) if bare else ())):
-        while match := spelling.search(text):
-            text = _take(text, match, found)
-            while also := _ALSO.match(text, match.end()):
-                text = _take(text, also, found)
-                match = also
+        place = 0
+        while match := spelling.search(text, place):
+            text, place = _take(text, match, found), match.end()
+            while also := _ALSO.match(text, place):
+                text, place = _take(text, also, found), also.end()
     return tuple(sorted(found.values(), key=lambda ref: ref.at)), text
 
 
@@ -188,9 +197,10 @@ def pieces_meant(text: str, line: SeenLine) -> int | None:
         return 2
     if re.search(r"\b(?:all|every|each)\b", text):
         return line.quantity
-    if re.search(rf"\b(?:one|1|single|an?){of_noun}", text):
+    counted_thing = rf"(?:{of_noun}|{_MEASURES})"
+    if re.search(rf"\b(?:one|1|single|an?){counted_thing}", text):
         return 1
-    if counted := re.search(rf"\b([2-9]|{'|'.join(_COUNTS)}){of_noun}", text):
+    if counted := re.search(rf"\b([2-9]|{'|'.join(_COUNTS)}){counted_thing}", text):
         return min(_COUNTS.get(counted[1]) or int(counted[1]), line.quantity)
     words = re.findall(r"[a-z0-9]+", text)
     plural = any(word != _stem(word) and _common(_stem(word)) == noun for word in words)

@@ -34,6 +34,10 @@ from agent.providers.offline_words import ASK_AMOUNT, complains, offer_refund, q
 # taken because no part was named; a guess that a person should look at.
 _SAID, _CLEAR, _IMPLIED, _GUESS = "0.97", "0.95", "0.92", "0.80"
 _MOST_PROPOSALS = 5
+# A number right where the amount belongs that is none: "refund 20 clams".
+_STRAY_NUMBER = re.compile(
+    r"\b(?:refund|reimburse|credit|give|pay)(?: (?:me|us|back|of|just|only))* -?[$€£¥]?[0-9]"
+)
 _ASKED_AGAIN = {"order_id", "amount", "currency", "scope", "reason", "confidence"}
 _ORDER_WORD = re.compile(r"\b(?:order|purchase|parcel|package|delivery)\b")
 
@@ -188,6 +192,8 @@ def _price(piece: Piece, found: Found) -> Target | Question | Note:
         return _target(order, order.remaining, _GUESS, unclear=True)
     if items is not None:
         return _target(order, items, said if counted else _GUESS, unclear=not counted)
+    if not piece.in_full and _STRAY_NUMBER.search(piece.text):
+        return Question(f"I am not sure which amount you mean. {ASK_AMOUNT}")
     if _one_of_several(piece, order):
         return which_item(order, order.lines)
     return _target(order, order.remaining, _CLEAR if piece.refs else _IMPLIED)

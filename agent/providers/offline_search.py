@@ -12,7 +12,10 @@ from agent.providers.offline_words import ASK_AMOUNT, ASK_ITEM, ASK_ORDER, OFFER
 
 LIST_ORDERS = Wanted("list_orders", {})
 
-_NAMES_A_THING = re.compile(r"\b(?:the|my|that|this|those|these|for|return(?:ing)?) ([a-z][a-z-]*)")
+_NAMES_A_THING = re.compile(
+    r"\b(?:the|my|that|this|those|these|for|return(?:ing)?)"
+    r" (?!(?:the|my|that|this|those|these)\b)([a-z][a-z-]*)"
+)
 _NO_THINGS = frozenset((
     "amount", "back", "bank", "card", "chat", "customer", "day", "delivery", "difference", "entire",
     "first", "full", "half", "him", "item", "it", "last", "me", "money", "my", "one", "order",
@@ -35,6 +38,8 @@ _FEE = re.compile(
     r"\b(?:refund|return|back|reimburse)(?: me)?(?: for| on| of)?(?: the| my)?"
     r" (?:shipping|delivery|postage|tax|taxes|customs|fees?)\b"
 )
+# Two orders that were named, blanked out.
+_EITHER = re.compile(r"  or  ")
 _SEGMENT = re.compile(r"[,;&]|\band\b|\bplus\b")
 
 
@@ -111,6 +116,8 @@ def find_orders(turn: Turn, piece: Piece) -> list[Hit]:
     """Return the orders a piece is about, from what this turn's reads showed."""
     if not piece.amounts and _FEE.search(piece.text):
         return [Question(f"I cannot see what that was by itself. {ASK_AMOUNT}")]
+    if len(piece.refs) > 1 and _EITHER.search(piece.text):
+        return [Question(f"{ASK_ORDER} {' or '.join(ref.reference for ref in piece.refs)}?")]
     if piece.refs:
         return _by_reference(turn, piece)
     if signed_out(turn):

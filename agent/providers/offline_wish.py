@@ -29,7 +29,8 @@ _REST = re.compile(
 _VAGUE = re.compile(
     r"\b(?:some|part|portion|something|a bit|a little(?: bit)?)"
     r"(?: of)?(?: (?:my|the|it|that|this))?(?: money| back| refund| compensation| discount|\W*$)"
-    r"|\b(?:partial(?:ly)?|compensat\w+|discount|price reduction)\b"
+    r"|\b(?:partial(?:ly)?|compensat\w+|discount|price reduction|overcharged)\b"
+    r"|\bcharged\b[^.?!]*\b(?:twice|double|too much|extra)\b"
 )
 _NEWEST = re.compile(
     r"\b(?:last|latest|newest|most recent) (?:order|purchase|delivery|parcel|package|one i"
@@ -160,7 +161,8 @@ def _answer(turn: Turn, text: str) -> Piece:
     if ASK_ORDER in said and not piece.refs:
         refs, masked = find_refs(piece.text, bare=True)
         piece = replace(piece, texts=(masked,), refs=refs, amounts=spoken_amounts(masked))
-    if not piece.refs and (ASK_ORDER in said or _ONE_OF_THEM.search(piece.text)):
+    answers = ASK_ORDER in said or _ONE_OF_THEM.search(piece.text)
+    if answers and not piece.refs and not _NEWEST.search(piece.text):
         return replace(piece, refs=_by_ordinal(piece.text, said))
     if ASK_AMOUNT in said and not piece.amounts:
         return replace(piece, amounts=_distinct(spoken_amounts(piece.text, bare=True)))

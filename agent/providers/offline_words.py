@@ -52,7 +52,7 @@ _NAMED_THING = _any(
     r"\bw[0-9]{5}",
     r"\border (?:number |no\.? ?)?[0-9]{3}",
     r"[$€£¥]\s?[0-9]",
-    r"\bmy (?:\w+ )?(?:order|package|parcel|item|delivery)\b(?! polic)",
+    r"\bmy (?:\w+ )?(?:order|package|parcel|delivery)\b(?! polic)",
 )
 
 # Where a question begins, so that "I want to have it refunded" is none.
@@ -84,6 +84,8 @@ RULES: tuple[Rule, ...] = (
             r"\b(?:said|want|need|get|asked for) (?:a |an )?(?:human|person|agent|manager)\b",
             r"^(?:an? |the )?(?:human|person|agent|representative|operator|supervisor|manager)"
             r"(?: please)?\W*$",
+            r"\b(?:is|are) there (?:an? |any |some)?(?:real )?(?:human|person|people|one|agent)",
+            r"\b(?:someone|somebody|anyone|a person) (?:to )?(?:call|contact|help|speak|talk)\b",
             r"\bescalate\b",
             r"\bhand (?:me|this|it) (?:over|off)\b",
         ),
@@ -135,7 +137,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         Intent.REPLACE,
         _any(
-            r"\b(?:replacement|exchange|swap)\b",
+            r"\b(?:replacement|exchange|swap|store credit|voucher|gift card)\b",
             r"\breplace (?:it|this|that|them|the|my)\b",
             r"\bsend (?:me )?(?:a new|another|the right|the correct)\b",
             r"\b(?:new|different|another) (?:one|size|colou?r) instead\b",
@@ -159,9 +161,10 @@ RULES: tuple[Rule, ...] = (
             r"\bhow (?:long|many days|soon|fast|quickly|much time)\b",
             r"\bhow (?:do|does|can|would|should) (?:i|we|you|one|the|your|a)?\b ?"
             r"(?:return|send|refunds?|returns?|cancel|exchange|ship|delivery|shipping|track)",
-            r"\bhow (?:do|does) (?:refunds?|returns?|shipping|delivery|cancell?ation\w*)\b",
+            r"\bhow (?:do|does) (?:refunds?|returns?|shipping|delivery|cancel\w*)\b",
             r"\bwhat (?:are|is)\b[^.?!]*\b(?:rules?|return|warranty|guarantee)\b",
             r"\bwhat (?:if|happens)\b",
+            r"\bwhat (?:can|may|could) (?:i|we|be) (?:return|send back|refund)",
             r"\bdo (?:you|i)\b[^.?!]*\b(?:accept|offer|ship|deliver|refund|take|allow|charge|pay|"
             r"have to|need to)\b",
             r"\b(?:are|is) (?:returns?|refunds?|sale items|shipping|delivery|final.sale)\b",
@@ -201,14 +204,15 @@ RULES: tuple[Rule, ...] = (
         Intent.COMPLAINT,
         _any(
             r"\b(?:broken|broke|damaged?|defect\w*|faulty|scratch\w*|crack\w*|torn|stain\w*|dent\w*"
-            r"|shatter\w*|smash\w*|leak\w*|incomplete|missing|unusable|ruined|dirty|mouldy|moldy)\b",
+            r"|shatter\w*|smash\w*|lost|leak\w*|incomplete|missing|unusable|ruined|dirty|mouldy|moldy)\b",
             r"\bwrong (?:item|size|colou?r|product|one|thing|model|order|\w+)\b",
             r"\b(?:doesn't|does not|don't|do not|won't|will not|didn't|did not) "
             r"(?:work|fit|turn|start|charge|switch|open|close|arrive)",
             r"\b(?:stopped|not|isn't|never) work(?:ing|s|ed)?\b",
             r"\b(?:never|hasn't|has not|not|didn't|did not) "
             r"(?:arrived?|come|came|showed up|turned up)",
-            r"\bnot (?:as described|what i ordered|happy|satisfied)\b",
+            r"\bnot (?:as described|what i (?:ordered|expected)|happy|satisfied)\b",
+            r"\b(?:don't|do not|didn't) (?:like|want)\b",
             r"\bfell apart\b",
             r"\btoo (?:small|big|large|late|short|tight|loud)\b",
             r"\b(?:disappointed|unhappy|terrible|awful|poor quality|bad quality)\b",

@@ -71,10 +71,12 @@ class _Completion(BaseModel):
 
 
 class OpenAiChat(ChatModel):
-    """Chat Completions over the official SDK; one `complete` ends within `timeout_s` seconds.
+    """Chat Completions over the official SDK; `timeout_s` seconds are for the whole `complete`.
 
-    The SDK limits each try, and waits as long as a Retry-After says. A turn holds a lease, so the
-    tries are counted here instead and share one deadline; the client's own retries are off.
+    The SDK limits each try, and between tries waits up to two minutes if a Retry-After says so. A
+    turn holds a lease, so the tries are counted here instead and share one deadline; the client's
+    own retries are off. Only a server that stalls in the middle of its answer can take longer, and
+    never twice as long.
     """
 
     def __init__(
@@ -130,18 +132,19 @@ class OpenAiChat(ChatModel):
             self._pause(wait)
 
     def _once(self, body: dict[str, Any], deadline: float) -> bytes:
+        field = self._limit_field
         try:
-            return self._send(body, deadline)
+            return self._send(body, field, deadline)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if self._limit_field == _OLD_LIMIT or self._limit_field not in str(error.body):
+            if field == _OLD_LIMIT or field not in str(error.body):
                 raise
         self._limit_field = _OLD_LIMIT
-        return self._send(body, deadline)
+        return self._send(body, _OLD_LIMIT, deadline)
 
-    def _send(self, body: dict[str, Any], deadline: float) -> bytes:
+    def _send(self, body: dict[str, Any], limit_field: str, deadline: float) -> bytes:
         left = max(deadline - time.monotonic(), 0.001)
         received = bytearray()
-        asked = body | {self._limit_field: MAX_OUTPUT_TOKENS}
+        asked = body | {limit_field: MAX_OUTPUT_TOKENS}
         create = self._client.chat.completions.with_streaming_response.create
         with create(**asked, timeout=left) as response:
             # Some servers send blanks to hold the line: each alone is in time, all are not.

@@ -1,6 +1,7 @@
 """What the world must hear leaves the outbox: claimed, delivered at least once, written down."""
 
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from agent.desk import Desk
 from agent.domain.approvals import ApprovalView
@@ -34,9 +35,7 @@ _ALERTABLE = frozenset({DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKin
 def announce(desk: Desk, notifier: Notifier) -> int:
     """Deliver what is due for Slack; returns how many messages were tried."""
     with desk.store.transaction() as tx:
-        claimed = outbox.claim_slack(
-            tx, desk.replica, desk.clock.now(), DELIVERY_LEASE, _BATCH
-        )
+        claimed = outbox.claim_slack(tx, desk.replica, desk.clock.now(), DELIVERY_LEASE, _BATCH)
     for row in claimed:
         _deliver(desk, notifier, row)
     return len(claimed)
@@ -70,9 +69,7 @@ def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:
                 outbox.drop(tx, row.id)
             case TryAgain(problem=problem, after_s=after_s, ambiguous=ambiguous):
                 at = _next_try(desk, row, now, after_s)
-                outbox.retry(
-                    tx, row.id, at, problem, ambiguous=ambiguous or row.ambiguous
-                )
+                outbox.retry(tx, row.id, at, problem, ambiguous=ambiguous or row.ambiguous)
                 if row.attempts + 1 == _ALERT_AFTER:
                     outbox.add(tx, now, *_alert(desk, row, problem))
             case Undeliverable(problem=problem):
@@ -86,6 +83,8 @@ def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:
                     row.approval_id,
                 )
                 audit.append(tx, row.run_id, now, fact)
+            case _:
+                assert_never(answer)
 
 
 def _load(desk: Desk, row: OutboxRow) -> Delivery:

@@ -1,6 +1,7 @@
 """The breaker under its lock: admit, note a trial's outcome, reset by a person, show."""
 
 from datetime import datetime
+from typing import assert_never
 
 from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
@@ -50,18 +51,14 @@ def admit_refund(tx: Tx, desk: Desk, approval_id: ApprovalId) -> Admitted | Held
     count = breaker.admitted_since(tx, current.generation, now - limits.window)
     answer = admit(current, count, limits, approval_id, now)
     breaker.save(tx, answer.breaker)
-    match answer:
-        case Admitted(trial=trial):
-            breaker.note_admission(tx, approval_id, now, current.generation, trial=trial)
-            if trial:
-                fact = audit.Fact(
-                    AuditType.BREAKER_TRIAL, "policy", Channel.POLICY, {}, approval_id
-                )
-                audit.append(tx, None, now, fact)
-        case Held(opened=True):
+    if isinstance(answer, Held):
+        if answer.opened:
             _tell_opened(tx, desk, answer.breaker, now, "too many automatic refunds")
-        case Held():
-            pass
+        return answer
+    breaker.note_admission(tx, approval_id, now, current.generation, trial=answer.trial)
+    if answer.trial:
+        fact = audit.Fact(AuditType.BREAKER_TRIAL, "policy", Channel.POLICY, {}, approval_id)
+        audit.append(tx, None, now, fact)
     return answer
 
 
@@ -143,6 +140,8 @@ def _may_reset(proof: RoleProof) -> Refused | None:
             return Refused(RefusalCode.ROLE_UNVERIFIED, "Your role could not be verified just now.")
         case RoleProof.ABSENT:
             return Refused(RefusalCode.NOT_ALLOWED, f"This needs the role {Role.REFUND_MANAGER}.")
+        case _:
+            assert_never(proof)
 
 
 def _monotonic(current: Breaker, now: datetime) -> datetime:

@@ -1,16 +1,18 @@
 """One vote by one person, whichever door it came through; also the customer's own withdrawal."""
 
+import json
+import logging
 from dataclasses import dataclass
 from datetime import datetime
+from typing import assert_never
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Event, Status, Verdict, Vote
 from agent.domain.audit import AuditType
 from agent.domain.decision import (
-    Decided,
     DecideAnswer,
+    Decided,
     Decision,
-    Edited,
     RefusalCode,
     Refused,
     Voted,
@@ -27,6 +29,8 @@ from agent.steps.outcomes import Telling, show, slack_message
 from storage import approvals, audit, decisions, outbox, people
 from storage.decisions import Ballot
 from storage.transaction import Tx
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,19 @@ def decide(desk: Desk, decision: Decision) -> DecideAnswer:
         case = _Case(decision, approval, actor, desk.clock.now())
         votes = () if approval is None else decisions.of(tx, approval.id)
         answer: DecideAnswer
-        match judge(approval, actor, decision, votes, case.now):
+        judged = judge(approval, actor, decision, votes, case.now)
+        match judged:
             case Denial() as denial:
                 answer = _refuse(tx, desk, case, denial)
-            case Lapsed():
-                answer = _lapse(tx, desk, case)
+            case Lapsed(approval=lapsed):
+                answer = _lapse(tx, desk, case, lapsed)
             case Counts() as counts:
                 answer = _apply(tx, desk, case, counts, reading)
+            case _:
+                assert_never(judged)
     for lane in (Lane.EXECUTE, Lane.SLACK, Lane.TURN):
         desk.wake(lane)
+    _log(case, answer)
     return answer
 
 
@@ -82,12 +90,8 @@ def withdraw(desk: Desk, approval_id: ApprovalId, customer_id: CustomerId) -> Ap
             return Refused(
                 RefusalCode.TOO_LATE_TO_WITHDRAW, f"The request is {approval.status}.", approval
             )
-        cancelled = approvals.shift(tx, approval, Event.WITHDRAW, ended_at=now, wake_at=None)
-        if cancelled is None:
-            return Refused(RefusalCode.TOO_LATE_TO_WITHDRAW, "Somebody was first.", approval)
-        fact = audit.Fact(
-            AuditType.APPROVAL_WITHDRAWN, customer_id, Channel.CHAT, {}, approval.id
-        )
+        cancelled = approvals.shift_locked(tx, approval, Event.WITHDRAW, ended_at=now, wake_at=None)
+        fact = audit.Fact(AuditType.APPROVAL_WITHDRAWN, customer_id, Channel.CHAT, {}, approval.id)
         show(tx, desk, cancelled, now, Telling())
         audit.append(tx, approval.run_id, now, fact)
     for lane in (Lane.SLACK, Lane.TURN):
@@ -107,16 +111,18 @@ def note_unknown_click(desk: Desk, identity: Identity, channel: Channel, data: P
 def _apply(
     tx: Tx, desk: Desk, case: _Case, counts: Counts, reading: edit.EditReading | None
 ) -> DecideAnswer:
-    approval, decision = case.approval, case.decision
-    if approval is None:
-        raise AssertionError("a word on nothing never counts")
+    approval, decision = counts.approval, case.decision
     if decision.verdict is Verdict.EDIT:
         ballot = _ballot(desk, case, counts, approval)
         edited = edit.edit(tx, desk, edit.Edit(approval, decision, counts, ballot), reading)
         return _refuse(tx, desk, case, edited) if isinstance(edited, Denial) else edited
     decisions.add(tx, _ballot(desk, case, counts, approval))
     cast = audit.Fact(
-        AuditType.VOTE_CAST, counts.actor.id, decision.channel, _vote_data(case, counts), approval.id
+        AuditType.VOTE_CAST,
+        counts.actor.id,
+        decision.channel,
+        _vote_data(case, counts),
+        approval.id,
     )
     audit.append(tx, approval.run_id, case.now, cast)
     if decision.verdict is Verdict.REJECT:
@@ -142,11 +148,9 @@ def _approved(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnsw
 
 
 def _rejected(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnswer:
-    rejected = approvals.shift(
+    rejected = approvals.shift_locked(
         tx, approval, Event.REJECT, decided_at=case.now, ended_at=case.now, wake_at=None
     )
-    if rejected is None:
-        raise AssertionError("the row is locked and pending")
     _record(tx, desk, case, rejected, AuditType.APPROVAL_REJECTED)
     return Decided(rejected)
 
@@ -163,10 +167,8 @@ def _record(tx: Tx, desk: Desk, case: _Case, approval: Approval, tag: AuditType)
     audit.append(tx, approval.run_id, case.now, fact)
 
 
-def _lapse(tx: Tx, desk: Desk, case: _Case) -> Refused:
-    if case.approval is None:
-        raise AssertionError("nothing has no deadline")
-    expired = expire(tx, desk, case.approval, case.now)
+def _lapse(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> Refused:
+    expired = expire(tx, desk, approval, case.now)
     late = Denial(RefusalCode.EXPIRED, "Too late: nobody decided before the deadline.")
     return _refuse(tx, desk, _Case(case.decision, expired, case.actor, case.now), late)
 
@@ -202,7 +204,9 @@ def _answer_in_slack(tx: Tx, desk: Desk, case: _Case, denial: Denial) -> None:
     if approval is not None:
         # The clicker saw an old picture: draw the card again as the row is now.
         messages.append(
-            slack_message(desk, DeliveryKind.CARD_UPDATE, f"card_redraw:{approval.id}", {}, approval)
+            slack_message(
+                desk, DeliveryKind.CARD_UPDATE, f"card_redraw:{approval.id}", {}, approval
+            )
         )
     outbox.add(tx, case.now, *messages)
 
@@ -225,6 +229,23 @@ def _corrupt(tx: Tx, desk: Desk, decision: Decision, problem: str) -> Refused:
     )
     outbox.add(tx, now, alert)
     return Refused(RefusalCode.PAYLOAD_CHANGED, "The stored request is damaged; on-call was told.")
+
+
+def _log(case: _Case, answer: DecideAnswer) -> None:
+    """Write the line that log searches look for; reasons and notes stay in the trail."""
+    decision = case.decision
+    line = {
+        "event": "hitl",
+        "decision": decision.verdict.value,
+        "counted": not isinstance(answer, Refused),
+        "code": answer.code.value if isinstance(answer, Refused) else None,
+        "actor": case.who(),
+        "tool": None if case.approval is None else case.approval.tool,
+        "approval_id": decision.approval_id,
+        "channel": decision.channel.value,
+        "ts": case.now.isoformat(),
+    }
+    log.info("%s", json.dumps(line))
 
 
 def _vote_data(case: _Case, counts: Counts) -> Payload:

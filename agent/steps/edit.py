@@ -78,7 +78,7 @@ def edit(tx: Tx, desk: Desk, change: Edit, reading: EditReading | None) -> Edite
 
 def approve_now(tx: Tx, approval: Approval, now: datetime) -> Approval:
     """Move a locked pending row to approved, usable for the time its policy gave."""
-    approved = approvals.shift(
+    return approvals.shift_locked(
         tx,
         approval,
         Event.APPROVE,
@@ -86,16 +86,11 @@ def approve_now(tx: Tx, approval: Approval, now: datetime) -> Approval:
         use_by=now + timedelta(seconds=approval.use_within_s),
         wake_at=now,
     )
-    if approved is None:
-        raise AssertionError("the row is locked and pending")
-    return approved
 
 
 def _problem(old: Approval, amount: Money | None) -> str | None:
-    if amount is None or old.amount is None or old.order_id is None:
-        return "amount: this request has no amount to edit."
-    if amount.currency != old.amount.currency:
-        return f"amount: the order was paid in {old.amount.currency}."
+    if amount is None or old.amount is None or amount.currency != old.amount.currency:
+        return f"amount: is not of the request's currency ({old.amount})."
     if amount.minor <= 0:
         return "amount: a refund must be more than zero."
     if amount == old.amount:
@@ -148,7 +143,7 @@ def _draft(desk: Desk, change: Edit, amount: Money, now: datetime) -> Approval:
 
 def _supersede(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Edited:
     now, editor = new.created_at, change.counts.actor.id
-    old = approvals.shift(
+    old = approvals.shift_locked(
         tx,
         change.approval,
         Event.EDIT,
@@ -157,8 +152,6 @@ def _supersede(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Edited:
         ended_at=now,
         wake_at=None,
     )
-    if old is None:
-        raise AssertionError("the row is locked and pending")
     decisions.add(tx, change.ballot)
     approvals.add(tx, new)
     show(tx, desk, old, now, Telling(run=False))

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Event, Status
 from agent.domain.audit import AuditType
 from agent.domain.deadlines import EXECUTION_LEASE, FACTS_MAX_AGE, backoff, is_past
-from agent.domain.errors import Corrupt
+from agent.domain.errors import Corrupt, InvalidInput
 from agent.domain.ids import ApprovalId
 from agent.domain.judgement import hash_shown
-from agent.domain.money import Money
 from agent.domain.payload import Payload
 from agent.domain.risk import recheck
 from agent.domain.roles import Channel, higher_tier
@@ -27,6 +27,7 @@ from agent.ports import (
 from agent.steps import breaker as breaker_step
 from agent.steps.facts import OrderReading, Question, gather, read_order, without_own_refund
 from agent.steps.outcomes import Telling, show, slack_message
+from agent.tools.refunds import read_refund_payload
 from storage import approvals, attempts, audit, outbox
 from storage.transaction import Tx
 
@@ -34,27 +35,31 @@ _RETRY_BASE = timedelta(seconds=2)
 _LOOK_BASE = timedelta(seconds=5)
 
 
-def execute_due(desk: Desk, limit: int = 20) -> int:
-    """Carry out approved rows that are due; returns how many moved."""
-    with desk.store.transaction(write=False) as tx:
-        waiting = approvals.due(tx, Status.APPROVED, desk.clock.now(), limit)
-    return sum(execute(desk, approval_id) is not None for approval_id in waiting)
+def execute_due(desk: Desk) -> bool:
+    """Take up the approved row that is due first; False when none was, or none may run now."""
+    try:
+        with desk.store.transaction() as tx:
+            waiting = approvals.take_due(tx, Status.APPROVED, desk.clock.now())
+    except Corrupt as corrupt:
+        report_corrupt(desk, corrupt)
+        return True
+    return waiting is not None and execute(desk, waiting.id) is not None
 
 
 def execute(desk: Desk, approval_id: ApprovalId) -> Approval | None:
-    """Claim one approved row, pay, and settle it; None when it was not to be had.
+    """Claim one approved row, pay, and settle it; None when it may not run now.
 
     The provider is called outside any transaction, and only after the claim is committed.
     """
     try:
         reading = _read(desk, approval_id)
-        claimed = _claim(desk, approval_id, reading)
+        claim = _claim(desk, approval_id, reading)
     except Corrupt as corrupt:
-        report_corrupt(desk, approval_id, str(corrupt))
+        report_corrupt(desk, corrupt)
         return None
-    if claimed is None or claimed.status is not Status.EXECUTING:
-        return claimed
-    return carry_out(desk, claimed, in_turn=False)
+    if claim is None or not claim.is_mine:
+        return None if claim is None else claim.approval
+    return carry_out(desk, claim.approval, in_turn=False)
 
 
 def carry_out(desk: Desk, claimed: Approval, *, in_turn: bool) -> Approval:
@@ -68,15 +73,11 @@ def carry_out(desk: Desk, claimed: Approval, *, in_turn: bool) -> Approval:
 
 def request_of(approval: Approval) -> RefundRequest:
     """Return the frozen request, read from the stored payload; raises Corrupt if it cannot be."""
-    amount, order_id = approval.payload.get("amount"), approval.payload.get("order_id")
-    if not isinstance(amount, dict) or not isinstance(order_id, str):
-        raise Corrupt(f"approval {approval.id}: payload lacks amount or order_id")
-    minor, currency = amount.get("minor"), amount.get("currency")
-    if not isinstance(minor, int) or not isinstance(currency, str):
-        raise Corrupt(f"approval {approval.id}: payload.amount is not money")
-    return RefundRequest(
-        approval.idempotency_key, approval.id, order_id, Money(minor, currency)
-    )
+    try:
+        order_id, amount = read_refund_payload(approval.payload_text)
+    except InvalidInput as invalid:
+        raise Corrupt(approval.id, str(invalid)) from invalid
+    return RefundRequest(approval.idempotency_key, approval.id, order_id, amount)
 
 
 def settle(desk: Desk, claimed: Approval, answer: PaymentAnswer, *, in_turn: bool) -> Approval:
@@ -84,9 +85,7 @@ def settle(desk: Desk, claimed: Approval, answer: PaymentAnswer, *, in_turn: boo
     with desk.store.transaction() as tx:
         if claimed.automatic:
             breaker_step.lock(tx, desk)
-        current = approvals.get(tx, claimed.id, lock=True)
-        if current is None:
-            raise Corrupt(f"approval {claimed.id} is gone")
+        current = approvals.lock(tx, claimed.id)
         now = desk.clock.now()
         ending = _ending(claimed, current, answer, now, desk.ids.jitter())
         attempts.end(tx, claimed, now, ending.outcome, ending.answer)
@@ -104,16 +103,18 @@ def settle(desk: Desk, claimed: Approval, answer: PaymentAnswer, *, in_turn: boo
     return moved
 
 
-def report_corrupt(desk: Desk, approval_id: ApprovalId, problem: str) -> None:
+def report_corrupt(desk: Desk, corrupt: Corrupt) -> None:
     """Tell on-call and the trail about a stored row that must not run; its status stays."""
+    approval_id = ApprovalId(corrupt.approval_id)
     with desk.store.transaction() as tx:
         now = desk.clock.now()
-        key = f"corrupt:{approval_id}"
+        problem: Payload = {"problem": str(corrupt)}
         fact = audit.Fact(
-            AuditType.APPROVAL_CORRUPT, desk.replica, Channel.TIMER, {"problem": problem}, approval_id
+            AuditType.APPROVAL_CORRUPT, desk.replica, Channel.TIMER, problem, approval_id
         )
         audit.append(tx, None, now, fact)
-        text = f"A stored request does not validate and will not run: {problem}"
+        text = f"A stored request does not validate and will not run: {corrupt}"
+        key = f"corrupt:{approval_id}"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}))
         approvals.set_aside(tx, approval_id)
     desk.wake(Lane.SLACK)
@@ -168,6 +169,8 @@ def _ending(
                 {"problem": problem},
                 now + wait,
             )
+        case _:
+            assert_never(answer)
 
 
 def _definite(current: Approval, *, done: bool) -> Event:
@@ -180,7 +183,7 @@ def _move(tx: Tx, current: Approval, ending: _Ending, now: datetime) -> Approval
     if ending.event is None:
         return None
     over = ending.wake_at is None
-    return approvals.shift(
+    return approvals.shift_locked(
         tx,
         current,
         ending.event,
@@ -192,42 +195,46 @@ def _move(tx: Tx, current: Approval, ending: _Ending, now: datetime) -> Approval
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A row after the claim; `is_mine` says that this process may now pay."""
+
+    approval: Approval
+    is_mine: bool
+
+
 def _read(desk: Desk, approval_id: ApprovalId) -> OrderReading | None:
-    with desk.store.transaction(write=False) as tx:
-        approval = approvals.get(tx, approval_id)
-    if approval is None or approval.order_id is None or approval.amount is None:
-        return None
-    order = desk.shop.order(approval.order_id)
+    with desk.store.transaction() as tx:
+        approval = approvals.lock(tx, approval_id)
+    request = request_of(approval)
+    order = desk.shop.order(request.order_id)
     if order is None:
         return None
-    reading = read_order(desk, order)
-    return without_own_refund(reading, approval.idempotency_key, approval.amount)
+    return without_own_refund(read_order(desk, order), request.key, request.amount)
 
 
-def _claim(
-    desk: Desk, approval_id: ApprovalId, reading: OrderReading | None
-) -> Approval | None:
+def _claim(desk: Desk, approval_id: ApprovalId, reading: OrderReading | None) -> _Claim | None:
     with desk.store.transaction() as tx:
         stopped = breaker_step.lock(tx, desk).stopped
         if reading is not None:
             attempts.lock_order(tx, reading.facts)
-        approval = approvals.get(tx, approval_id, lock=True)
+        approval = approvals.lock(tx, approval_id)
         now = desk.clock.now()
-        if approval is None or approval.status is not Status.APPROVED or stopped:
-            return None
-        if reading is not None and now - reading.facts.read_at > FACTS_MAX_AGE:
+        if approval.status is not Status.APPROVED:
+            return _Claim(approval, is_mine=False)
+        old = reading is not None and now - reading.facts.read_at > FACTS_MAX_AGE
+        if stopped or old:
             return None
         if not hash_shown(approval, approval.payload_hash):
-            raise Corrupt(f"approval {approval.id}: the payload does not match its hash")
-        request_of(approval)
+            raise Corrupt(approval.id, "the payload does not match its hash")
         problem = _stale(tx, desk, approval, reading, now)
-        return _make_stale(tx, desk, approval, problem, now) if problem else _begin(
-            tx, desk, approval, now
-        )
+        if problem is not None:
+            return _Claim(_make_stale(tx, desk, approval, problem, now), is_mine=False)
+        return _Claim(_begin(tx, desk, approval, now), is_mine=True)
 
 
-def _begin(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval | None:
-    claimed = approvals.shift(
+def _begin(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval:
+    claimed = approvals.shift_locked(
         tx,
         approval,
         Event.CLAIM,
@@ -237,13 +244,9 @@ def _begin(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval | 
         first_sent_at=approval.first_sent_at or now,
         wake_at=now + EXECUTION_LEASE,
     )
-    if claimed is None:
-        return None
     attempts.start(tx, claimed, now)
     data: Payload = {"attempt": claimed.attempts, "key": claimed.idempotency_key}
-    fact = audit.Fact(
-        AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, claimed.id
-    )
+    fact = audit.Fact(AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, claimed.id)
     audit.append(tx, claimed.run_id, now, fact)
     return claimed
 
@@ -254,9 +257,7 @@ def _stale(
     """Return why the approved payload may not run any more, None when it may."""
     if approval.use_by is not None and is_past(approval.use_by, now):
         return "It was approved too long ago."
-    amount = approval.amount
-    if amount is None:
-        return "It has no amount."
+    amount = request_of(approval).amount
     question = Question(
         customer_id=approval.customer_id,
         conversation_id=approval.conversation_id,
@@ -273,10 +274,8 @@ def _stale(
     return None
 
 
-def _make_stale(
-    tx: Tx, desk: Desk, approval: Approval, problem: str, now: datetime
-) -> Approval | None:
-    stale = approvals.shift(
+def _make_stale(tx: Tx, desk: Desk, approval: Approval, problem: str, now: datetime) -> Approval:
+    stale = approvals.shift_locked(
         tx,
         approval,
         Event.RECHECK_FAILS,
@@ -284,8 +283,6 @@ def _make_stale(
         wake_at=None,
         result={"problem": problem},
     )
-    if stale is None:
-        return None
     show(tx, desk, stale, now, Telling(reason=problem))
     fact = audit.Fact(
         AuditType.APPROVAL_STALE, desk.replica, Channel.TIMER, {"problem": problem}, stale.id

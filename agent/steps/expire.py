@@ -13,9 +13,7 @@ from storage.transaction import Tx
 
 def expire(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval:
     """End a locked pending row as `expired`: nobody decided in time, which is not a denial."""
-    expired = approvals.shift(tx, approval, Event.DEADLINE, ended_at=now, wake_at=None)
-    if expired is None:
-        raise AssertionError("the row is locked and pending")
+    expired = approvals.shift_locked(tx, approval, Event.DEADLINE, ended_at=now, wake_at=None)
     show(tx, desk, expired, now, Telling())
     fact = audit.Fact(
         AuditType.APPROVAL_EXPIRED,

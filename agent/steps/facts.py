@@ -92,14 +92,11 @@ def gather(
 
 def snapshot(facts: RefundFacts) -> Snapshot | None:
     """Return the order's money as it stands, for the card."""
-    remaining = facts.remaining()
-    if facts.order is None or remaining is None:
-        return None
-    return Snapshot(
-        order_total=facts.order.total,
-        captured=facts.order.captured,
-        refunded=facts.order.captured.minus(remaining),
-        remaining=remaining,
+    order, remaining = facts.order, facts.remaining()
+    return (
+        None
+        if order is None or remaining is None
+        else Snapshot(order.total, order.captured, order.captured.minus(remaining), remaining)
     )
 
 
@@ -111,9 +108,7 @@ def without_own_refund(reading: OrderReading, key: str, amount: Money) -> OrderR
     return OrderReading(facts, reading.provider_keys)
 
 
-def _earlier_no(
-    tx: Tx, order_id: str, since: datetime
-) -> Literal["rejected", "expired"] | None:
+def _earlier_no(tx: Tx, order_id: str, since: datetime) -> Literal["rejected", "expired"] | None:
     match approvals.earlier_no(tx, order_id, since):
         case Status.REJECTED:
             return "rejected"

@@ -1,5 +1,6 @@
 """A proposed refund meets the code: run now, wait for people, or be refused."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +9,7 @@ from agent.domain.approvals import Approval, Event, Status, move
 from agent.domain.audit import AuditType
 from agent.domain.breaker import Held
 from agent.domain.conversation import ToolCall
-from agent.domain.deadlines import EXECUTION_LEASE
+from agent.domain.deadlines import EXECUTION_LEASE, is_past
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId, RunId, idempotency_key
 from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
@@ -35,6 +36,8 @@ from agent.tools.orders import own_order
 from agent.tools.refunds import ISSUE_REFUND, IssueRefund, refund_payload, to_proposal
 from storage import approvals, attempts, audit
 from storage.transaction import Tx
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,15 @@ def propose(desk: Desk, proposed: Proposed) -> Payload:
         desk.wake(lane)
     if isinstance(outcome, Refuse):
         return refused_result(outcome)
+    if outcome.status is Status.PENDING:
+        log.info(
+            "[HITL_PENDING] approval_id=%s tool=%s order=%s amount=%s reasons=%s",
+            outcome.id,
+            outcome.tool,
+            outcome.order_id,
+            outcome.amount,
+            ",".join(finding.code for finding in outcome.findings),
+        )
     if outcome.status is Status.EXECUTING:
         outcome = carry_out(desk, outcome, in_turn=True)
     return result_for_model(outcome)
@@ -99,34 +111,37 @@ def _judge(
     desk: Desk, proposed: Proposed, proposal: RefundProposal, reading: OrderReading | None
 ) -> Approval | Refuse:
     """Decide in one transaction: switch and breaker locked, then the order's money."""
-    customer = proposed.customer_id
+    bound = _bind(proposed, proposal)
     with desk.store.transaction() as tx:
         switch = breaker_step.lock(tx, desk)
         if reading is not None:
             attempts.lock_order(tx, reading.facts)
         now = desk.clock.now()
-        payload = refund_payload(
-            order_id=proposal.order_id, customer_id=customer or CustomerId(""), amount=proposal.amount
-        )
-        key = proposal_key(
-            customer_id=customer or "", tool=ISSUE_REFUND.name, payload=payload
-        )
+        twin = _waiting_twin(tx, desk, bound.key, now)
+        if twin is not None:
+            _note_joined(tx, proposed, twin, now)
+            return twin
         question = Question(
-            customer, proposed.conversation_id, key, besides=None, stopped=switch.stopped
+            customer_id=proposed.customer_id,
+            conversation_id=proposed.conversation_id,
+            proposal_key=bound.key,
+            besides=None,
+            stopped=switch.stopped,
         )
-        if customer is not None:
-            twin = _waiting_twin(tx, desk, key, now)
-            if twin is not None:
-                _note_joined(tx, proposed, twin, now)
-                return twin
         facts = gather(tx, desk, reading, question, now)
         verdict = assess(proposal, facts, desk.policy)
-        if isinstance(verdict, Refuse) or customer is None:
-            refusal = verdict if isinstance(verdict, Refuse) else _stranger()
-            _note_refusal(tx, proposed, refusal, now)
-            return refusal
-        bound = _Bound(proposed, proposal, customer, payload, key)
+        if isinstance(verdict, Refuse):
+            _note_refusal(tx, proposed, verdict, now)
+            return verdict
         return _enter(tx, desk, bound, facts, verdict, now)
+
+
+def _bind(proposed: Proposed, proposal: RefundProposal) -> _Bound:
+    """Return the proposal with its payload; a visitor's has no customer and is refused later."""
+    owner = proposed.customer_id or CustomerId("")
+    payload = refund_payload(order_id=proposal.order_id, customer_id=owner, amount=proposal.amount)
+    key = proposal_key(customer_id=owner, tool=ISSUE_REFUND.name, payload=payload)
+    return _Bound(proposed, proposal, owner, payload, key)
 
 
 def _enter(
@@ -182,9 +197,7 @@ def _row(
     """Build the row: pending with findings, or executing when nothing speaks against it."""
     proposed, policy = bound.proposed, desk.policy
     automatic = not findings
-    status = (
-        move(move(None, Event.ALLOW), Event.CLAIM) if automatic else move(None, Event.PARK)
-    )
+    status = move(move(None, Event.ALLOW), Event.CLAIM) if automatic else move(None, Event.PARK)
     lease_until = now + EXECUTION_LEASE if automatic else None
     expires_at = now + policy.decide_within()
     return Approval(
@@ -242,19 +255,10 @@ def _row(
 def _waiting_twin(tx: Tx, desk: Desk, key: str, now: datetime) -> Approval | None:
     """Return the identical proposal that still waits; one past its deadline ends here."""
     twin = approvals.pending_twin(tx, key)
-    if twin is None:
-        return None
-    locked = approvals.get(tx, twin.id, lock=True)
-    if locked is None or locked.status is not Status.PENDING:
-        return None
-    if now < locked.expires_at:
-        return locked
-    expire(tx, desk, locked, now)
+    if twin is None or not is_past(twin.expires_at, now):
+        return twin
+    expire(tx, desk, twin, now)
     return None
-
-
-def _stranger() -> Refuse:
-    return Refuse(Refusal.NOT_VERIFIED, "Please sign in to the shop first.")
 
 
 def _note_refusal(tx: Tx, proposed: Proposed, refusal: Refuse, now: datetime) -> None:

@@ -22,13 +22,9 @@ def hand_off(desk: Desk, turn: Turn, reason: str) -> Payload:
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
-        conversation = conversations.get(tx, turn.conversation_id)
-        if conversation is None:
-            raise LookupError(turn.conversation_id)
         runs.set_state(tx, turn.run_id, RunState.ESCALATED, now)
-        if conversation.handed_off:
+        if not conversations.mark_handed_off(tx, turn.conversation_id):
             return result
-        conversations.mark_handed_off(tx, turn.conversation_id)
         shown: Payload = {"text": HANDED_OFF}
         entry = Entry(desk.ids.new("msg"), EventType.HAND_OFF, shown, run_id=turn.run_id)
         conversations.append(tx, turn.conversation_id, now, entry)

@@ -47,9 +47,7 @@ def show(tx: Tx, desk: Desk, approval: Approval, now: datetime, telling: Telling
         tx,
         approval.conversation_id,
         now,
-        conversations.Entry(
-            desk.ids.new("msg"), EventType.APPROVAL, chip, run_id=approval.run_id
-        ),
+        conversations.Entry(desk.ids.new("msg"), EventType.APPROVAL, chip, run_id=approval.run_id),
     )
     messages = [] if approval.automatic else _for_slack(desk, approval)
     if telling.run and approval.status in _TOLD:
@@ -77,9 +75,7 @@ def _for_slack(desk: Desk, approval: Approval) -> list[Message]:
     if approval.status is Status.PENDING:
         return [slack_message(desk, DeliveryKind.CARD, f"card:{approval.id}", {}, approval)]
     mark = f"{approval.id}:{approval.status}:{approval.attempts}"
-    update = slack_message(
-        desk, DeliveryKind.CARD_UPDATE, f"card_update:{mark}", {}, approval
-    )
+    update = slack_message(desk, DeliveryKind.CARD_UPDATE, f"card_update:{mark}", {}, approval)
     if approval.status in {Status.EXECUTING, Status.SUPERSEDED}:
         return [update]
     line: Payload = {"status": approval.status.value}

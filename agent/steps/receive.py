@@ -12,7 +12,6 @@ from agent.domain.ids import ConversationId, CustomerId, RunId
 from agent.tools.registry import TOOLS_VERSION
 from storage import audit, conversations, outbox, runs
 from storage.conversations import Entry, SentMessage
-from storage.transaction import Conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +37,13 @@ def open_conversation(desk: Desk, customer_id: CustomerId | None) -> Opened:
     return Opened(conversation_id, token)
 
 
-def receive(
-    desk: Desk, conversation_id: ConversationId, client_id: str, text: str
-) -> SentMessage:
+def receive(desk: Desk, conversation_id: ConversationId, client_id: str, text: str) -> SentMessage:
     """Store a message and queue its run; the same `client_id` again returns the first answer.
 
     Raises InvalidInput for empty or too long text and LookupError for an unknown conversation.
     """
     _check(text)
-    try:
-        sent = _store(desk, conversation_id, client_id, text)
-    except Conflict:
-        # Two deliveries of one message raced; the other one's row is the answer.
-        with desk.store.transaction(write=False) as tx:
-            found = conversations.sent(tx, conversation_id, client_id)
-        if found is None:
-            raise
-        return found
+    sent = _store(desk, conversation_id, client_id, text)
     desk.wake(Lane.TURN)
     return sent
 
@@ -76,10 +65,9 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _store(
-    desk: Desk, conversation_id: ConversationId, client_id: str, text: str
-) -> SentMessage:
+def _store(desk: Desk, conversation_id: ConversationId, client_id: str, text: str) -> SentMessage:
     with desk.store.transaction() as tx:
+        conversations.lock(tx, conversation_id)
         earlier = conversations.sent(tx, conversation_id, client_id)
         if earlier is not None:
             return earlier
@@ -136,4 +124,6 @@ def _check(text: str) -> None:
     if len(text) > MAX_MESSAGE_CHARACTERS:
         raise InvalidInput("text", f"is longer than {MAX_MESSAGE_CHARACTERS} characters")
     if any(character == "\0" or unicodedata.category(character) == "Cs" for character in text):
-        raise InvalidInput("text", "holds characters that are no text (NUL or half a surrogate pair)")
+        raise InvalidInput(
+            "text", "holds characters that are no text (NUL or half a surrogate pair)"
+        )

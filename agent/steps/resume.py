@@ -23,7 +23,5 @@ def is_heard(tx: Tx, turn: Turn) -> bool:
     So it is when a turn was driven again after a crash and found the row ended already.
     """
     result = runs.tool_result(tx, turn.run_id, str(turn.row.body["call_id"]))
-    if result is None:
-        return False
-    heard = json.loads(result)
+    heard = {} if result is None else json.loads(result)
     return turn.row.body["outcome"] in {heard.get("status"), heard.get("error")}

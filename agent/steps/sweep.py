@@ -13,11 +13,9 @@ from agent.domain.deadlines import (
     REPLICA_SILENT,
     UNKNOWN_ALERT_AFTER,
     backoff,
-    is_past,
     may_resend,
 )
 from agent.domain.errors import Corrupt
-from agent.domain.ids import ApprovalId
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.ports import DeliveryKind, NoClearAnswer
@@ -29,7 +27,6 @@ from storage import approvals, attempts, audit, breaker, heartbeats, outbox, run
 
 log = logging.getLogger(__name__)
 
-_BATCH = 500
 _LOOK_BASE = timedelta(seconds=5)
 _KEEP_ADMISSIONS = timedelta(days=1)
 
@@ -47,9 +44,9 @@ def sweep(desk: Desk) -> Swept:
     """Do all that is due; each row in its own transaction, so one bad row holds up no other."""
     release_dead(desk)
     return Swept(
-        expired=_each(desk, Status.PENDING, _expire_one),
-        lost=_each(desk, Status.EXECUTING, _lose_one),
-        looked_up=_each(desk, Status.UNKNOWN, _look_up),
+        expired=_each(desk, _expire_next),
+        lost=_each(desk, _lose_next),
+        looked_up=_each(desk, _look_up_next),
     )
 
 
@@ -65,65 +62,61 @@ def release_dead(desk: Desk) -> None:
     desk.wake(Lane.TURN)
 
 
-def _each(desk: Desk, status: Status, work: Callable[[Desk, ApprovalId], bool]) -> int:
-    with desk.store.transaction(write=False) as tx:
-        waiting = approvals.due(tx, status, desk.clock.now(), _BATCH)
+def _each(desk: Desk, work_on_next: Callable[[Desk], bool]) -> int:
     done = 0
-    for approval_id in waiting:
-        try:
-            done += work(desk, approval_id)
-        except Corrupt as corrupt:
-            report_corrupt(desk, approval_id, str(corrupt))
+    while _worked(desk, work_on_next):
+        done += 1
     if done:
         for lane in (Lane.SLACK, Lane.TURN):
             desk.wake(lane)
     return done
 
 
-def _expire_one(desk: Desk, approval_id: ApprovalId) -> bool:
+def _worked(desk: Desk, work_on_next: Callable[[Desk], bool]) -> bool:
+    """Work on one row; one that does not validate is taken off the list and reported."""
+    try:
+        return work_on_next(desk)
+    except Corrupt as corrupt:
+        report_corrupt(desk, corrupt)
+        return True
+
+
+def _expire_next(desk: Desk) -> bool:
     with desk.store.transaction() as tx:
-        approval = approvals.get(tx, approval_id, lock=True)
         now = desk.clock.now()
-        if approval is None or approval.status is not Status.PENDING:
-            return False
-        if not is_past(approval.expires_at, now):
+        approval = approvals.take_due(tx, Status.PENDING, now)
+        if approval is None:
             return False
         expire(tx, desk, approval, now)
         return True
 
 
-def _lose_one(desk: Desk, approval_id: ApprovalId) -> bool:
-    """An execution whose lease ran out: nobody knows, so the provider is asked next."""
+def _lose_next(desk: Desk) -> bool:
+    """Make an execution whose lease ran out unknown, so that the provider is asked next."""
     with desk.store.transaction() as tx:
         breaker_step.lock(tx, desk)
-        approval = approvals.get(tx, approval_id, lock=True)
         now = desk.clock.now()
-        if approval is None or approval.status is not Status.EXECUTING:
+        approval = approvals.take_due(tx, Status.EXECUTING, now)
+        if approval is None:
             return False
-        if approval.lease_until is not None and not is_past(approval.lease_until, now):
-            return False
-        lost = approvals.shift(
+        lost = approvals.shift_locked(
             tx, approval, Event.SILENCE, lease_owner=None, lease_until=None, wake_at=now
         )
-        if lost is None:
-            return False
         attempts.end(tx, approval, now, "lost", {"problem": "lease lost"})
         if lost.automatic:
             breaker_step.note_outcome(tx, desk, lost.id, executed=False)
         show(tx, desk, lost, now, Telling(run=False))
         data: Payload = {"problem": "lease lost", "lease_owner": approval.lease_owner}
-        fact = audit.Fact(
-            AuditType.EXECUTION_UNKNOWN, desk.replica, Channel.TIMER, data, lost.id
-        )
+        fact = audit.Fact(AuditType.EXECUTION_UNKNOWN, desk.replica, Channel.TIMER, data, lost.id)
         audit.append(tx, lost.run_id, now, fact)
         return True
 
 
-def _look_up(desk: Desk, approval_id: ApprovalId) -> bool:
+def _look_up_next(desk: Desk) -> bool:
     """Ask the provider about an unknown row; re-send the same bytes only when provably absent."""
-    with desk.store.transaction(write=False) as tx:
-        approval = approvals.get(tx, approval_id)
-    if approval is None or approval.status is not Status.UNKNOWN:
+    with desk.store.transaction() as tx:
+        approval = approvals.take_due(tx, Status.UNKNOWN, desk.clock.now())
+    if approval is None:
         return False
     found = desk.payments.find(request_of(approval))
     if found is not None and not isinstance(found, NoClearAnswer):
@@ -139,12 +132,13 @@ def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approv
     """Re-claim a provably absent refund inside the safe window; else note when to look again."""
     with desk.store.transaction() as tx:
         stopped = breaker_step.lock(tx, desk).stopped
-        current = approvals.get(tx, approval.id, lock=True)
+        current = approvals.lock(tx, approval.id)
         now = desk.clock.now()
-        if current is None or current.status is not Status.UNKNOWN:
+        if current.status is not Status.UNKNOWN:
+            # A late answer settled it while the provider was asked.
             return None
         if absent and not stopped and may_resend(current.first_sent_at, now):
-            resent = approvals.shift(
+            resent = approvals.shift_locked(
                 tx,
                 current,
                 Event.RESEND,
@@ -153,8 +147,6 @@ def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approv
                 lease_until=now + EXECUTION_LEASE,
                 wake_at=now + EXECUTION_LEASE,
             )
-            if resent is None:
-                return None
             attempts.start(tx, resent, now)
             data: Payload = {"attempt": resent.attempts, "key": resent.idempotency_key}
             fact = audit.Fact(
@@ -175,7 +167,7 @@ def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approv
                 desk, DeliveryKind.ONCALL, f"unknown:{current.id}", {"text": text}, current
             )
             outbox.add(tx, now, message)
-        approvals.shift(
+        approvals.shift_locked(
             tx,
             current,
             None,

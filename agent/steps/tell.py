@@ -34,10 +34,10 @@ def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
         _end(tx, desk, turn, now, _resting_state(tx, turn))
 
 
-def tell_failed(desk: Desk, turn: Turn, problem: str) -> None:
-    """Tell the truth without the model: the stored outcome, or that no answer can be given."""
-    text = _fallback(turn)
+def tell_failed(desk: Desk, turn: Turn, problem: str, words: str = MODEL_DOWN) -> None:
+    """Tell the truth without the model: the stored outcome, else `words`."""
     outcome = turn.row.kind == "outcome"
+    text = _fallback(turn) if outcome else words
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)

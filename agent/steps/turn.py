@@ -7,6 +7,7 @@ crash goes on from the stored calls.
 import json
 import logging
 from datetime import timedelta
+from itertools import takewhile
 
 from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
@@ -17,11 +18,12 @@ from agent.domain.ids import CustomerId
 from agent.domain.payload import Payload
 from agent.domain.risk import Refusal, Refuse
 from agent.domain.roles import Channel
+from agent.domain.wording import TOO_MANY_STEPS
 from agent.ports import ChatAnswer, ChatRequest
 from agent.steps import gate, resume, tell
 from agent.steps.hand_off import hand_off
-from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, parse_arguments
-from agent.tools.refunds import ISSUE_REFUND, IssueRefund
+from agent.tools.base import Arguments, Caller, Tool, failure, parse_arguments
+from agent.tools.refunds import IssueRefund
 from agent.tools.registry import INSTRUCTIONS, SPECS, TOOLS, HandOff
 from storage import audit, conversations, outbox, runs
 from storage.runs import Turn
@@ -73,7 +75,7 @@ def _drive(desk: Desk, turn: Turn) -> None:
             return
         _keep(desk, turn, answer)
     hand_off(desk, turn, "The assistant went round in circles.")
-    tell.tell_failed(desk, turn, "too many steps")
+    tell.tell_failed(desk, turn, "too many steps", TOO_MANY_STEPS)
 
 
 def unanswered(transcript: tuple[ChatMessage, ...]) -> tuple[ToolCall, ...]:
@@ -99,15 +101,10 @@ def _open(tx: Tx, desk: Desk, turn: Turn) -> bool:
             return True
         resume.resume(tx, turn, now)
     elif not runs.is_marked(tx, turn.run_id, turn.row.key):
-        run = runs.get(tx, turn.run_id)
-        said = None if run is None else conversations.message(tx, run.message_id)
-        if said is None:
-            raise LookupError(turn.run_id)
-        runs.append(tx, turn, now, ChatMessage("user", said.text, call_id=turn.row.key))
+        words = conversations.words_of_run(tx, turn.run_id)
+        runs.append(tx, turn, now, ChatMessage("user", words, call_id=turn.row.key))
     runs.set_state(tx, turn.run_id, RunState.RUNNING, now)
-    fact = audit.Fact(
-        AuditType.RUN_STARTED, desk.replica, Channel.CHAT, {"kind": turn.row.kind}
-    )
+    fact = audit.Fact(AuditType.RUN_STARTED, desk.replica, Channel.CHAT, {"kind": turn.row.kind})
     audit.append(tx, turn.run_id, now, fact)
     return False
 
@@ -151,8 +148,6 @@ def _answer_call(
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
-        if runs.tool_result(tx, turn.run_id, call.call_id) is not None:
-            return
         content = json.dumps(result, ensure_ascii=False)
         runs.append(tx, turn, now, ChatMessage("tool", content, call_id=call.call_id))
         status = result.get("status") or result.get("error") or "ok"
@@ -176,33 +171,22 @@ def _run_call(desk: Desk, turn: Turn, call: ToolCall) -> Payload:
     return _run_tool(desk, turn, call, tool, arguments)
 
 
-def _run_tool(
-    desk: Desk, turn: Turn, call: ToolCall, tool: Tool, arguments: Arguments
-) -> Payload:
+def _run_tool(desk: Desk, turn: Turn, call: ToolCall, tool: Tool, arguments: Arguments) -> Payload:
     customer = None if turn.customer_id is None else CustomerId(turn.customer_id)
-    match tool.tool_class:
-        case ToolClass.READ:
-            if tool.read is None:
-                return failure("unknown_tool", "There is no such tool.")
-            return tool.read(desk, Caller(customer, turn.conversation_id), arguments)
-        case ToolClass.HAND_OFF:
-            reason = arguments.reason if isinstance(arguments, HandOff) else ""
-            return hand_off(desk, turn, reason)
-        case ToolClass.MONEY:
-            return gate.propose(desk, _proposed(desk, turn, call, arguments))
-
-
-def _proposed(desk: Desk, turn: Turn, call: ToolCall, arguments: Arguments) -> gate.Proposed:
-    if not isinstance(arguments, IssueRefund):
-        raise TypeError(f"{call.name} is not {ISSUE_REFUND.name}")
-    return gate.Proposed(
-        run_id=turn.run_id,
-        conversation_id=turn.conversation_id,
-        customer_id=None if turn.customer_id is None else CustomerId(turn.customer_id),
-        call=call,
-        arguments=arguments,
-        model=desk.model.name,
-    )
+    if tool.read is not None:
+        return tool.read(desk, Caller(customer, turn.conversation_id), arguments)
+    if isinstance(arguments, IssueRefund):
+        proposed = gate.Proposed(
+            run_id=turn.run_id,
+            conversation_id=turn.conversation_id,
+            customer_id=customer,
+            call=call,
+            arguments=arguments,
+            model=desk.model.name,
+        )
+        return gate.propose(desk, proposed)
+    reason = arguments.reason if isinstance(arguments, HandOff) else tool.description
+    return hand_off(desk, turn, reason)
 
 
 def _refuse(desk: Desk, turn: Turn, call: ToolCall, refusal: Refuse) -> Payload:
@@ -225,12 +209,9 @@ def _refuse(desk: Desk, turn: Turn, call: ToolCall, refusal: Refuse) -> Payload:
 
 def _malformed(transcript: tuple[ChatMessage, ...]) -> bool:
     """Tell whether the model has used up its tries at readable arguments since the last words."""
-    bad = 0
-    for message in reversed(transcript):
-        if message.role == "user":
-            break
-        if message.role == "tool" and f'"error": "{Refusal.INVALID_ARGUMENTS}"' in message.content:
-            bad += 1
+    since = takewhile(lambda message: message.role != "user", reversed(transcript))
+    mark = f'"error": "{Refusal.INVALID_ARGUMENTS}"'
+    bad = sum(message.role == "tool" and mark in message.content for message in since)
     return bad >= MAX_MALFORMED - 1
 
 

@@ -78,7 +78,8 @@ def own_order(desk: Desk, caller: Caller, reference: str) -> ShopOrder | None:
 
 
 def _lookup(desk: Desk, caller: Caller, arguments: Arguments) -> Payload:
-    assert isinstance(arguments, LookupOrder)
+    if not isinstance(arguments, LookupOrder):
+        raise TypeError("lookup_order takes LookupOrder")
     order = own_order(desk, caller, arguments.order_id)
     if order is None:
         return failure("not_found", "No such order was found for this customer.")

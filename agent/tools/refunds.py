@@ -3,10 +3,11 @@
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from agent.desk import Desk
 from agent.domain.conversation import CHIP
+from agent.domain.errors import InvalidInput
 from agent.domain.ids import CustomerId
 from agent.domain.money import Money, parse_money
 from agent.domain.payload import Json, Payload
@@ -48,6 +49,21 @@ class RefundStatus(Arguments):
     """Arguments of `refund_status`: none; it shows the customer's latest requests."""
 
 
+class _StoredAmount(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    minor: Annotated[int, Field(gt=0)]
+    currency: str
+
+
+class _StoredPayload(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    order_id: str
+    customer_id: str
+    amount: _StoredAmount
+
+
 def to_proposal(arguments: IssueRefund, order_id: str) -> RefundProposal:
     """Read the amount; raises InvalidInput for what the currency cannot hold."""
     return RefundProposal(
@@ -65,6 +81,17 @@ def refund_payload(*, order_id: str, customer_id: CustomerId, amount: Money) -> 
         "customer_id": customer_id,
         "amount": {"minor": amount.minor, "currency": amount.currency},
     }
+
+
+def read_refund_payload(text: str) -> tuple[str, Money]:
+    """Return order id and amount of a stored payload; raises InvalidInput naming the bad field."""
+    try:
+        stored = _StoredPayload.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "payload"
+        raise InvalidInput(where, first["msg"]) from error
+    return stored.order_id, Money(stored.amount.minor, stored.amount.currency)
 
 
 def _status(desk: Desk, caller: Caller, _arguments: Arguments) -> Payload:

@@ -19,7 +19,8 @@ class CheckPolicy(Arguments):
 
 
 def _check(desk: Desk, _caller: Caller, arguments: Arguments) -> Payload:
-    assert isinstance(arguments, CheckPolicy)
+    if not isinstance(arguments, CheckPolicy):
+        raise TypeError("check_policy takes CheckPolicy")
     asked = set(re.findall(r"[a-z]+", arguments.question.lower()))
     ranked = sorted(
         desk.policy.shop_rules, key=lambda topic: -len(asked.intersection(topic.keywords))

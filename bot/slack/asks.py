@@ -13,7 +13,7 @@ from bot.slack.edge import Edge
 from bot.slack.failures import CALL_ERRORS, failure_of
 from bot.slack.home import ROWS, queue_lines, queue_view, stranger_view
 from bot.slack.names import COMMAND
-from bot.slack.payloads import Body, Opened, Typed
+from bot.slack.payloads import Body, Opened, Typed, read
 from storage import approvals, decisions
 
 _LOG = logging.getLogger(__name__)
@@ -35,12 +35,11 @@ class Asks:
 
     def command(self, body: Body, ack: Ack) -> None:
         """Answer `/refunds`, for the asking person alone."""
-        typed = Typed.model_validate(body)
-        wanted = typed.text.strip().lower()
-        if self.edge.staff(typed.identity) is None or typed.team_id != self.edge.team_id:
+        typed = read(Typed, body)
+        if typed is None or not self._is_staff(typed):
             ack(text=_STRANGER, response_type="ephemeral")
             return
-        match wanted:
+        match typed.text.strip().lower():
             case "pending":
                 waiting, total = self._waiting(_LISTED)
                 told = f"{total} waiting for a person."
@@ -53,15 +52,19 @@ class Asks:
 
     def home(self, body: Body) -> None:
         """Publish the queue when somebody opens the Home tab."""
-        opened = Opened.model_validate(body)
-        if opened.event.tab != "home":
+        opened = read(Opened, body)
+        if opened is None or opened.event.tab != "home":
             return
-        if self.edge.staff(opened.identity) is None or opened.team_id != self.edge.team_id:
-            view = stranger_view()
-        else:
+        if self._is_staff(opened):
             waiting, total = self._waiting(ROWS)
             view = queue_view(waiting, total, self.edge.desk.clock.now())
+        else:
+            view = stranger_view()
         self._publish(opened.event.user, view)
+
+    def _is_staff(self, asking: Typed | Opened) -> bool:
+        ours = asking.team_id == self.edge.team_id
+        return ours and self.edge.staff(asking.identity) is not None
 
     def _publish(self, user_id: str, view: Block) -> None:
         try:

@@ -19,7 +19,7 @@ from bot.slack.blocks import Block
 from bot.slack.edge import Edge
 from bot.slack.lookup import slack_users
 from bot.slack.parts import People
-from bot.slack.payloads import Body, Click, described, read_click, sender
+from bot.slack.payloads import Body, Click, described, read, sender
 from bot.slack.states import ended_words
 from bot.slack.targets import BreakerTarget, Target, read_breaker_target, read_target
 from storage import approvals, decisions
@@ -99,14 +99,14 @@ class Clicks:
         ack()
 
     def _read(
-        self, body: Body, read: Callable[[str | None], _Read | None]
+        self, body: Body, read_value: Callable[[str | None], _Read | None]
     ) -> tuple[Click, _Read] | None:
         """Read a click of this workspace on a button of ours; others are noted and told so."""
-        click = read_click(body)
+        click = read(Click, body)
         if click is None:
             self.edge.note_unknown(sender(body), {"problem": "malformed", **described(body)})
             return None
-        target = read(click.value) if click.team_id == self.edge.team_id else None
+        target = read_value(click.value) if click.team_id == self.edge.team_id else None
         if target is not None:
             return click, target
         problem, told = (

@@ -65,6 +65,8 @@ class SlackNotifier(Notifier):
         self._channels = channels
         self._store = store
         self._clock = clock
+        # Set for good once the workspace has refused a card with a table.
+        self._without_tables = False
 
     @override
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
@@ -105,22 +107,25 @@ class SlackNotifier(Notifier):
             return Delivered((found,))
         ref = self._send_card(view, lambda card: self._post(delivery, channel, card))
         if view.approval.supersedes is not None:
-            self._link_replaced(view.approval.supersedes)
+            self._link_replaced(view.approval.supersedes, ref)
         return Delivered((ref,))
 
     def _update_cards(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
         """Redraw every copy; where the last one is gone, post the state afresh."""
         if not delivery.refs:
             return self._no_card_yet(delivery)
-        lost = tuple(ref for ref in delivery.refs if not self._redraw(view, ref))
+        url = self._replacement_url(view)
+        lost = tuple(ref for ref in delivery.refs if not self._redraw(view, ref, url))
         if len(lost) < len(delivery.refs):
             return Delivered(lost_refs=lost)
         channel = self._channels.approvals
         found = self._arrived(delivery, channel, None)
-        fresh = found or self._send_card(view, lambda card: self._post(delivery, channel, card))
+        fresh = found or self._send_card(
+            view, lambda card: self._post(delivery, channel, card), url
+        )
         return Delivered((fresh,), lost)
 
-    def _redraw(self, view: ApprovalView, ref: MessageRef) -> bool:
+    def _redraw(self, view: ApprovalView, ref: MessageRef, url: str | None) -> bool:
         """Update one copy; false when Slack has it no more."""
 
         def update(card: Card) -> MessageRef:
@@ -135,34 +140,31 @@ class SlackNotifier(Notifier):
             return ref
 
         try:
-            self._send_card(view, update)
+            self._send_card(view, update, url)
         except CALL_ERRORS as error:
             if failure_of(error).meaning is Meaning.GONE:
                 return False
             raise
         return True
 
-    def _send_card(self, view: ApprovalView, send: Callable[[Card], MessageRef]) -> MessageRef:
+    def _send_card(
+        self, view: ApprovalView, send: Callable[[Card], MessageRef], url: str | None = None
+    ) -> MessageRef:
         """Send the card; where the workspace refuses its blocks, send a plainer one."""
-        problem: Exception | None = None
-        for card in self._drawings(view):
-            try:
-                return send(card)
-            except CALL_ERRORS as error:
-                if failure_of(error).meaning is not Meaning.BLOCKS:
-                    raise
-                _LOG.exception("Slack refused the blocks of %s", view.approval.id)
-                problem = error
-        raise problem or AssertionError("there is always a drawing")
-
-    def _drawings(self, view: ApprovalView) -> Iterator[Card]:
-        url = self._replacement_url(view)
         with self._store.transaction(write=False) as tx:
-            shown = slack_users(tx, view)
+            users = slack_users(tx, view)
         now = self._clock.now()
-        yield approval_card(view, now, shown, replacement_url=url)
-        yield approval_card(view, now, shown, classic=True, replacement_url=url)
-        yield brief_card(view, now, shown, replacement_url=url)
+        if not self._without_tables:
+            try:
+                return send(approval_card(view, now, users, replacement_url=url))
+            except CALL_ERRORS as error:
+                _pass_blocks(error, view)
+                self._without_tables = True
+        try:
+            return send(approval_card(view, now, users, classic=True, replacement_url=url))
+        except CALL_ERRORS as error:
+            _pass_blocks(error, view)
+        return send(brief_card(view, now, users, replacement_url=url))
 
     def _no_card_yet(self, delivery: Delivery) -> DeliveryAnswer:
         # Whoever posts it later draws the row as it is then; only one being posted at this very
@@ -173,8 +175,8 @@ class SlackNotifier(Notifier):
         wait = max(_LOOK_AGAIN, 2 * age)
         return TryAgain("the card is not posted yet", wait.total_seconds(), ambiguous=False)
 
-    def _link_replaced(self, old: ApprovalId) -> None:
-        """Let the cards of a superseded request point to the new one, which is posted now."""
+    def _link_replaced(self, old: ApprovalId, new: MessageRef) -> None:
+        """Let the cards of a superseded request point to the new one, which was just posted."""
         with self._store.transaction(write=False) as tx:
             approval = approvals.get(tx, old)
             view = None if approval is None else decisions.view(tx, approval)
@@ -182,23 +184,23 @@ class SlackNotifier(Notifier):
         if view is None:
             return
         try:
+            url = self._permalink(new)
             for ref in refs:
-                self._redraw(view, ref)
+                self._redraw(view, ref, url)
         except CALL_ERRORS as error:
+            # The old card names the new request all the same.
             _LOG.warning("no link to the new card on %s: %s", old, failure_of(error).code)
 
     def _replacement_url(self, view: ApprovalView) -> str | None:
+        """Return where the card of the successor is, None as long as it is not posted."""
         if view.approval.superseded_by is None:
             return None
         with self._store.transaction(write=False) as tx:
             refs = cards.of(tx, view.approval.superseded_by)
-        if not refs:
-            return None
-        try:
-            found = self._client.chat_getPermalink(channel=refs[0].channel, message_ts=refs[0].ts)
-        except CALL_ERRORS as error:
-            _LOG.warning("no link to %s: %s", view.approval.superseded_by, failure_of(error).code)
-            return None
+        return self._permalink(refs[0]) if refs else None
+
+    def _permalink(self, ref: MessageRef) -> str:
+        found = self._client.chat_getPermalink(channel=ref.channel, message_ts=ref.ts)
         return str(found["permalink"])
 
     # --- everything else
@@ -229,13 +231,17 @@ class SlackNotifier(Notifier):
         return Delivered()
 
     def _alert(self, delivery: Delivery) -> Delivered:
-        about = delivery.body.get("approval_id")
-        note = notices.oncall(str(delivery.body["text"]), about if isinstance(about, str) else None)
-        return self._post_note(delivery, self._channels.oncall, note)
+        body = delivery.body
+        about, thread_ts = body.get("approval_id"), body.get("thread_ts")
+        note = notices.oncall(str(body["text"]), about if isinstance(about, str) else None)
+        root = thread_ts if isinstance(thread_ts, str) else None
+        return self._post_note(delivery, self._channels.oncall, note, root)
 
-    def _post_note(self, delivery: Delivery, channel: str, note: Note) -> Delivered:
-        if self._arrived(delivery, channel, None) is None:
-            self._post(delivery, channel, note)
+    def _post_note(
+        self, delivery: Delivery, channel: str, note: Note, thread_ts: str | None = None
+    ) -> Delivered:
+        if self._arrived(delivery, channel, thread_ts) is None:
+            self._post(delivery, channel, note, thread_ts)
         return Delivered()
 
     # --- the two calls that everything goes through
@@ -317,6 +323,14 @@ def _answer(failure: Failure, delivery: Delivery) -> DeliveryAnswer:
         return Undeliverable(failure.code)
     ambiguous = delivery.ambiguous or failure.meaning is Meaning.UNCLEAR
     return TryAgain(failure.code, failure.after_s, ambiguous=ambiguous)
+
+
+def _pass_blocks(error: Exception, view: ApprovalView) -> None:
+    """Log that Slack refused the blocks of a card; raise any other error again."""
+    failure = failure_of(error)
+    if failure.meaning is not Meaning.BLOCKS:
+        raise error
+    _LOG.error("Slack refused the card of %s: %s", view.approval.id, failure.code)
 
 
 def _needed(delivery: Delivery) -> ApprovalView:

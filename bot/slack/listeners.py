@@ -15,7 +15,7 @@ from bot.slack.clicks import Clicks
 from bot.slack.edge import Edge
 from bot.slack.modals import notice_modal
 from bot.slack.names import Action, View
-from bot.slack.payloads import Body, described, read_click, sender
+from bot.slack.payloads import Body, Click, described, read, sender
 from bot.slack.submissions import Submissions
 
 _LOG = logging.getLogger(__name__)
@@ -63,14 +63,19 @@ def slack_app(desk: Desk, client: WebClient, signing_secret: str, team_id: str) 
 def dispatch(app: App, body: bytes, headers: Mapping[str, str]) -> tuple[int, dict[str, str], str]:
     """Answer one HTTP request of Slack: status, headers and body; runs until it is decided.
 
-    401 for a signature that is wrong or over five minutes old, 400 for what cannot be read.
+    401 for a signature that is wrong or over five minutes old, 400 for what cannot be read. Signed
+    requests get 200, whatever is in them, unless not even the refusal could be written down.
     """
     try:
         request = BoltRequest(body=body.decode(), headers=_plain_headers(headers))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         _LOG.warning("a request to the Slack address cannot be read: %s", error)
         return 400, {"content-type": "text/plain"}, "This request cannot be read."
-    response = app.dispatch(request)
+    try:
+        response = app.dispatch(request)
+    except Exception:  # noqa: BLE001 - Bolt takes fields of a signed payload for granted
+        _LOG.exception("Bolt failed on a request")
+        return 200, {}, ""
     return response.status, dict(response.first_headers()), str(response.body)
 
 
@@ -138,7 +143,7 @@ class _Troubles:
 
     def _tell(self, body: Body, text: str) -> bool:
         """Answer the clicker through the outbox; false when even that cannot be written."""
-        click = read_click(body)
+        click = read(Click, body)
         if click is None:
             return True
         try:

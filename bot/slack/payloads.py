@@ -1,6 +1,6 @@
 """What Slack sends when somebody acts, read once into values; anything else is refused here."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -147,18 +147,13 @@ class Opened(_Sent):
         return Identity("slack", f"{self.team_id}:{self.event.user}")
 
 
-def read_click(body: Body) -> Click | None:
-    """Read a click, None when it is none."""
-    try:
-        return Click.model_validate(body)
-    except ValidationError:
-        return None
+_Kind = TypeVar("_Kind", bound=_Sent)
 
 
-def read_form(body: Body) -> Form | None:
-    """Read a submission, None when it is none."""
+def read(kind: type[_Kind], body: Body) -> _Kind | None:
+    """Read a payload as one of the kinds above, None when it is none."""
     try:
-        return Form.model_validate(body)
+        return kind.model_validate(body)
     except ValidationError:
         return None
 

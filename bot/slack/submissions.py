@@ -18,7 +18,7 @@ from agent.steps.decide import decide
 from bot.slack.edge import Edge
 from bot.slack.modals import notice_modal, reject_category
 from bot.slack.names import Field
-from bot.slack.payloads import Body, Form, described, read_form, sender
+from bot.slack.payloads import Body, Form, described, read, sender
 from bot.slack.targets import (
     BreakerTarget,
     ModalTarget,
@@ -114,11 +114,11 @@ class Submissions:
             ack(response_action="clear")
 
     def _read(
-        self, body: Body, ack: Ack, read: Callable[[str | None], _Read | None]
+        self, body: Body, ack: Ack, read_data: Callable[[str | None], _Read | None]
     ) -> tuple[Form, _Read] | None:
         """Read a form of ours by somebody of this workspace; others are noted and told so."""
-        form = read_form(body)
-        target = None if form is None else read(form.view.private_metadata)
+        form = read(Form, body)
+        target = None if form is None else read_data(form.view.private_metadata)
         if form is None or target is None:
             self.edge.note_unknown(sender(body), {"problem": "malformed", **described(body)})
             _notice(ack, "Not possible", "This form is not one the desk knows.")

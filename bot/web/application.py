@@ -28,6 +28,7 @@ def web_app(context: WebContext) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,
         lifespan=_lifespan,
     )
     app.state.context = context

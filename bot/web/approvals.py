@@ -154,6 +154,7 @@ async def edit(
 async def _decide(context: WebContext, decision: Decision, wait: float) -> JsonObject:
     answer = await run_in_threadpool(decide, context.desk, decision)
     context.metrics.count_decision(decision, answer)
+    context.hub.poke()
     if isinstance(answer, Refused):
         raise refusal(answer)
     return approval_json(await _settled(context, answer.approval.id, wait))

@@ -68,12 +68,12 @@ class Attach(Body):
     anonymous_token: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-def _from_address(request: Request) -> None:
+async def _from_address(request: Request) -> None:
     limiters: Limiters = request.app.state.limiters
     limiters.address.take("" if request.client is None else request.client.host)
 
 
-def _in_conversation(request: Request, conversation: OwnConversation) -> None:
+async def _in_conversation(request: Request, conversation: OwnConversation) -> None:
     limiters: Limiters = request.app.state.limiters
     limiters.conversation.take(conversation.id)
 

@@ -58,7 +58,7 @@ def _caller_if_any(
 CallerIfAny = Annotated[Caller | None, Depends(_caller_if_any)]
 
 
-def _caller(caller: CallerIfAny) -> Caller:
+async def _caller(caller: CallerIfAny) -> Caller:
     if caller is None:
         raise unauthenticated("Send the shop's token, or the anonymous one of this browser.")
     return caller
@@ -67,7 +67,7 @@ def _caller(caller: CallerIfAny) -> Caller:
 KnownCaller = Annotated[Caller, Depends(_caller)]
 
 
-def _shopper(caller: KnownCaller) -> Shopper:
+async def _shopper(caller: KnownCaller) -> Shopper:
     if isinstance(caller, Visitor):
         raise Problem(403, "not_allowed", "Please sign in to the shop first.")
     return caller

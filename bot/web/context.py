@@ -48,7 +48,8 @@ class WebContext:
     stream: StreamTimes = field(default_factory=StreamTimes)
 
 
-def _context(request: Request) -> WebContext:
+# Asynchronous, as every dependency that does not block: a plain one would wait for a thread.
+async def _context(request: Request) -> WebContext:
     context: WebContext = request.app.state.context
     return context
 

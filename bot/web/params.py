@@ -22,13 +22,13 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def _approval(approval_id: str) -> ApprovalId:
+async def _approval(approval_id: str) -> ApprovalId:
     if not is_id(approval_id):
         raise not_found("approval")
     return ApprovalId(approval_id)
 
 
-def _run(run_id: str) -> RunId:
+async def _run(run_id: str) -> RunId:
     if not is_id(run_id):
         raise not_found("run")
     return RunId(run_id)

@@ -43,7 +43,7 @@ def _known(context: Context, credentials: Credentials) -> Staff:
 Known = Annotated[Staff, Depends(_known)]
 
 
-def _reader(staff: Known) -> Staff:
+async def _reader(staff: Known) -> Staff:
     # Any role will do, however old its proof: reading pays nothing.
     if staff.actor.kind is ActorKind.GUEST or not staff.actor.roles():
         raise Problem(403, "not_allowed", "Reading needs a role at the desk.")

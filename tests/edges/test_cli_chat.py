@@ -3,10 +3,8 @@
 import pytest
 
 from agent.domain.approvals import Status
-from agent.domain.deadlines import TURN_LEASE
 from agent.domain.money import Money
 from agent.domain.roles import Identity, Role
-from storage import runs
 from storage.transaction import Store
 from tests.support.desk import Story, tell_story
 from tests.support.doubles import CountingIds, HandClock
@@ -144,13 +142,10 @@ def test_a_hand_off_is_shown(story: Story, terminal: Terminal) -> None:
     assert "[hand_off] A person from our team will take over here." in chat.stdout
 
 
-def test_nothing_that_cannot_be_seen_reaches_the_terminal(
-    story: Story, terminal: Terminal
-) -> None:
+def test_nothing_that_cannot_be_seen_reaches_the_terminal(story: Story, terminal: Terminal) -> None:
     proposes(story)
-    story.model.answers[-1] = story.model.answers[-1].__class__(
-        "see\u202e \x1b[2J\u200bthis", (), "scripted-1", 1, 1
-    )
+    story.model.answers.pop()
+    story.model.says("see\u202e \x1b[2J\u200bthis")
     chat = terminal.run(*CLARA, typed="refund\u202e it\x07\n\n")
     assert "agent> see\\u202e \\u001b[2J\\u200bthis" in chat.stdout
     assert "customer said             refund\\u202e it\\u0007" in chat.stdout
@@ -166,19 +161,28 @@ def test_a_message_that_cannot_be_is_refused_and_the_chat_goes_on(
     assert "agent> Hello!" in chat.stdout
 
 
+def test_what_is_not_text_in_the_terminals_encoding_ends_the_chat(terminal: Terminal) -> None:
+    ended = terminal.run(*CLARA, typed=b"\xff\xfe\n", code=1)
+    assert ended.stderr == "invalid: What was typed is not text in this encoding.\n"
+
+
 def test_a_customer_the_shop_does_not_know(terminal: Terminal) -> None:
     refused = terminal.run("chat", "--customer", "cus_nobody", code=1)
     assert refused.stderr == "not_found: The shop knows no customer cus_nobody.\n"
 
 
-def test_a_running_desk_that_answers_late_is_said_so(story: Story, terminal: Terminal) -> None:
-    # A conversation that another process holds: what it says comes with a later line.
+def test_an_answer_that_takes_its_time_is_waited_for(story: Story, terminal: Terminal) -> None:
+    story.model.breaks()
     story.model.says("Hello!")
+    terminal.meanwhile = lambda: story.clock.advance(seconds=0.25)
+    chat = terminal.run(*CLARA, typed="hi\n")
+    assert chat.stdout.splitlines()[1:] == ["you> hi", "agent> Hello!", "you> "]
+    assert sum(terminal.pauses) == 2
+    assert chat.stderr == ""
 
-    def hold(_seconds: float) -> None:
-        if len(terminal.pauses) < 1:
-            terminal.pauses.append(_seconds)
 
-    assert hold is not None
-    assert runs is not None
-    assert TURN_LEASE is not None
+def test_an_answer_that_does_not_come_is_shown_later(story: Story, terminal: Terminal) -> None:
+    story.model.breaks()
+    chat = terminal.run(*CLARA, typed="hi\n")
+    assert chat.stderr == "still_working: What follows is shown after your next line.\n"
+    assert sum(terminal.pauses) == 20

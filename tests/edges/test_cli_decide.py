@@ -1,6 +1,8 @@
 """`agent pending …` and `agent resume`: one person, one payload that was seen, one refund."""
 
 import json
+from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
@@ -14,7 +16,7 @@ from agent.domain.roles import Role
 from agent.steps.receive import receive
 from bot.cli_work import carry_on
 from bot.cli_world import World
-from storage import audit, runs
+from storage import audit, breaker, runs
 from storage.transaction import Store
 from tests.support.desk import Story, tell_story
 from tests.support.doubles import CountingIds, HandClock
@@ -45,8 +47,8 @@ def parked(story: Story) -> Approval:
 def refusals(story: Story) -> list[str]:
     """Return the codes of the refused decisions in the trail."""
     with story.desk.store.transaction(write=False) as tx:
-        bodies = [json.loads(f.body) for f in audit.walk(tx) if f.type == AuditType.DECISION_REFUSED]
-    return [body["data"]["code"] for body in bodies]
+        facts = [fact for fact in audit.walk(tx) if fact.type == AuditType.DECISION_REFUSED]
+    return [json.loads(fact.body)["data"]["code"] for fact in facts]
 
 
 def test_nothing_waits(terminal: Terminal) -> None:
@@ -178,22 +180,20 @@ def test_rejecting_tells_the_customer_why(
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
+def test_a_rejection_without_a_proper_reason_does_not_count(
+    story: Story, terminal: Terminal, parked: Approval
+) -> None:
+    for words, code in (
         (("--reason", "outside the return window"), 2),
         (("--category", "because", "--reason", "outside the window"), 2),
         (("--category", "other"), 2),
         (("--category", "other", "--reason", "no\x1b[2J"), 2),
         (("--category", "other", "--reason", "no\ud800"), 2),
         (("--category", "other", "--reason", "no"), 1),
-    ],
-)
-def test_a_rejection_without_a_proper_reason_does_not_count(
-    story: Story, terminal: Terminal, parked: Approval, words: tuple[str, ...], code: int
-) -> None:
-    refused = terminal.run("pending", "reject", parked.id, *words, code=code)
-    assert "\x1b" not in refused.output
+    ):
+        refused = terminal.run("pending", "reject", parked.id, *words, code=code)
+        assert "\x1b" not in refused.output
+    assert refusals(story) == ["reason_required"]
     assert story.approval(parked.id).status is Status.PENDING
 
 
@@ -215,13 +215,13 @@ def test_an_edit_makes_a_new_request_and_pays_that(
     assert f"superseded: Replaced by {new.id} after an edit." in late.stderr
 
 
-@pytest.mark.parametrize("amount", ["120,00", "1e2", "NaN", "0", "-5", "120.001", "160", "500"])
 def test_an_amount_that_cannot_be_is_refused(
-    story: Story, terminal: Terminal, parked: Approval, amount: str
+    story: Story, terminal: Terminal, parked: Approval
 ) -> None:
-    words = ("pending", "edit", parked.id, f"--amount={amount}", "--reason", "partly used")
-    refused = terminal.run(*words, code=1)
-    assert refused.stderr.startswith("invalid: amount")
+    for amount in ("120,00", "1e2", "NaN", "0", "-5", "120.001", "160", "500", "1" * 30, ""):
+        words = ("pending", "edit", parked.id, f"--amount={amount}", "--reason", "partly used")
+        refused = terminal.run(*words, code=1)
+        assert refused.stderr.startswith("invalid: amount")
     assert story.all(Status.PENDING) == (parked,)
 
 
@@ -233,17 +233,14 @@ def test_a_run_stands_for_its_one_open_request(story: Story, terminal: Terminal)
     story.says(story.opens_chat("cus_clara"), "100 and 110 please")
     first, second = story.all(Status.PENDING)
     refused = terminal.run("pending", "approve", first.run_id, typed="y\n", code=1)
-    assert refused.stderr == (
-        f"ambiguous: The run has 2 open approvals: {first.id}, {second.id}\n"
-    )
+    assert refused.stderr == (f"ambiguous: The run has 2 open approvals: {first.id}, {second.id}\n")
     story.model.says("The first was declined.")
     terminal.run("pending", "reject", first.id, *REJECT)
     assert value(terminal.run("pending", "show", first.run_id), "approval") == second.id
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
+def test_a_request_that_is_not_there(story: Story, terminal: Terminal) -> None:
+    for words, code in (
         (("show", "apr_none"), 1),
         (("approve", "apr_none"), 1),
         (("reject", "apr_none", *REJECT), 1),
@@ -251,15 +248,12 @@ def test_a_run_stands_for_its_one_open_request(story: Story, terminal: Terminal)
         (("show", "'; --"), 2),
         (("show", "a\ud800"), 2),
         (("approve",), 2),
-    ],
-)
-def test_a_request_that_is_not_there(
-    terminal: Terminal, words: tuple[str, ...], code: int
-) -> None:
-    refused = terminal.run("pending", *words, code=code)
-    assert refused.stdout == ""
-    if code == 1:
-        assert refused.stderr.startswith("not_found: There is no")
+    ):
+        refused = terminal.run("pending", *words, code=code)
+        assert refused.stdout == ""
+        if code == 1:
+            assert refused.stderr.startswith("not_found: There is no")
+    assert refusals(story) == ["not_found"] * 3
 
 
 @pytest.mark.parametrize("decision", ["approve", "approved"])
@@ -347,6 +341,16 @@ def test_what_a_running_desk_has_claimed_is_waited_for(
     assert len(terminal.pauses) == 80
 
 
+def test_what_is_stopped_stays_approved_and_is_not_paid(
+    story: Story, terminal: Terminal, parked: Approval
+) -> None:
+    with story.desk.store.transaction() as tx:
+        breaker.save(tx, replace(breaker.load(tx), stopped=True))
+    done = terminal.run("pending", "approve", parked.id, typed="y\n")
+    assert done.stdout.splitlines()[-1].split() == ["status", "approved"]
+    assert story.paid() == []
+
+
 def test_a_running_desk_may_do_the_work(story: Story, parked: Approval) -> None:
     chat = parked.conversation_id
     message = receive(story.desk, chat, "m2", "any news?")
@@ -354,12 +358,12 @@ def test_a_running_desk_may_do_the_work(story: Story, parked: Approval) -> None:
         held = runs.claim_turn(tx, "srv-other", story.clock.now(), TURN_LEASE)
     assert held is not None
 
-    def other_desk(_seconds: float) -> None:
+    def answers(_seconds: float) -> None:
         story.model.says("Not yet.")
         with story.desk.store.transaction() as tx:
             runs.release(tx, held)
 
-    world = World(lambda: pytest.fail("not needed"), lambda: "", "ana", other_desk)
+    world = World(lambda: nullcontext(story.desk), lambda: "", "ana", answers)
     assert carry_on(world, story.desk, message.run_id)
     with story.desk.store.transaction(write=False) as tx:
         run = runs.get(tx, message.run_id)

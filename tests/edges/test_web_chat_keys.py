@@ -139,7 +139,9 @@ def public_key(monkeypatch: pytest.MonkeyPatch) -> ChatKeys:
         unavailable("RS256 in PyJWT (the package cryptography)")
     monkeypatch.delenv("WIDGET_JWT_SECRET", raising=False)
     monkeypatch.setenv("WIDGET_JWT_PUBLIC_KEY", PUBLIC_KEY.replace("\n", "\\n"))
-    return ChatKeys(public_key=load_settings().widget_jwt_public_key)
+    key = load_settings().widget_jwt_public_key
+    assert key is not None
+    return ChatKeys(public_key=key.get_secret_value())
 
 
 def test_a_public_key_checks_what_the_private_one_signed(public_key: ChatKeys) -> None:

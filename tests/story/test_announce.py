@@ -1,10 +1,11 @@
 """What must be heard leaves the outbox at least once, and what cannot leave is an alert."""
 
+from sqlalchemy import text
+
 from agent.domain.approvals import Approval, Status
 from agent.domain.deadlines import DELIVERY_LEASE
 from agent.domain.roles import Role
 from agent.ports import Delivered, DeliveryKind, MessageRef, TryAgain, Undeliverable
-from sqlalchemy import text
 from storage import cards, outbox
 from tests.story.orders import owner_of
 from tests.support.desk import Story

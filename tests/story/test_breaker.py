@@ -7,12 +7,16 @@ from sqlalchemy import text
 
 from agent.domain.approvals import Status
 from agent.domain.breaker import Breaker, BreakerState
+from agent.domain.conversation import ToolCall
 from agent.domain.decision import RefusalCode, Refused
+from agent.domain.ids import CustomerId, RunId
 from agent.domain.roles import ActorKind, Channel, Identity, Role
-from agent.ports import DeliveryKind
+from agent.ports import Declined, DeliveryKind
 from agent.steps.breaker import breaker_status, reset_breaker
 from agent.steps.execute import settle
-from agent.ports import Declined
+from agent.steps.gate import Proposed, propose
+from agent.tools.base import parse_arguments
+from agent.tools.refunds import ISSUE_REFUND, IssueRefund
 from bot.sandbox.payments_faults import FaultKind
 from storage.breaker import load, save
 from tests.story.orders import owner_of
@@ -20,7 +24,16 @@ from tests.story.test_execute import DyingPayments, Killed, with_payments
 from tests.story.test_gate import last_result
 from tests.support.desk import Story
 
-ORDERS = ("ORD-1001", "ORD-1002", "ORD-1013", "ORD-1018", "ORD-1019", "ORD-1003", "ORD-1008", "ORD-1016")
+ORDERS = (
+    "ORD-1001",
+    "ORD-1002",
+    "ORD-1013",
+    "ORD-1018",
+    "ORD-1019",
+    "ORD-1003",
+    "ORD-1008",
+    "ORD-1016",
+)
 
 
 def refund(story: Story, order: str) -> str:
@@ -77,20 +90,14 @@ def test_ten_at_once_after_the_cooldown_make_one_provider_call(story: Story) -> 
         order = ORDERS[number % 8]
         mine = replace(dying, model=type(dying.model)())
         mine = replace(mine, desk=replace(mine.desk, model=mine.model))
-        from agent.domain.conversation import ToolCall
-        from agent.steps.gate import Proposed, propose
-        from agent.tools.base import parse_arguments
-        from agent.tools.refunds import ISSUE_REFUND, IssueRefund
-
         call = ToolCall(*story.refund_call("5.00", order, call_id=f"trial_{number}"))
         arguments = parse_arguments(ISSUE_REFUND, call.arguments)
         assert isinstance(arguments, IssueRefund)
         with story.desk.store.transaction(write=False) as tx:
             run = tx.one(text("SELECT id FROM runs ORDER BY id LIMIT 1"))
         assert run is not None
-        proposed = Proposed(
-            run["id"], chats[number], owner_of(story, order), call, arguments, "m"  # type: ignore[arg-type]
-        )
+        owner = CustomerId(owner_of(story, order))
+        proposed = Proposed(RunId(run["id"]), chats[number], owner, call, arguments, "m")
         try:
             result = propose(mine.desk, proposed)
             results.append(str(result.get("error") or result.get("status")))

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
-from agent.domain.decision import Decided, DecideAnswer, RefusalCode, Refused, ReplyTo, Voted
+from agent.domain.decision import DecideAnswer, Decided, RefusalCode, Refused, ReplyTo, Voted
 from agent.domain.ids import ApprovalId, CustomerId
 from agent.domain.money import Money
 from agent.domain.roles import ActorKind, Channel, Identity, Role
@@ -80,7 +80,9 @@ def test_a_stranger_a_guest_and_a_person_without_the_role_may_not(story: Story) 
 
 def test_the_customer_behind_the_request_may_not_decide(story: Story) -> None:
     me = story.hire(
-        "clara", Role.REFUND_APPROVER, identities=[Identity("customer", owner_of(story, "ORD-1001"))]
+        "clara",
+        Role.REFUND_APPROVER,
+        identities=[Identity("customer", owner_of(story, "ORD-1001"))],
     )
     assert refused(story.approves(me, park(story))).code is RefusalCode.SELF_APPROVAL
 
@@ -119,9 +121,7 @@ def test_the_loser_is_told_who_decided(story: Story) -> None:
 def test_a_refused_slack_click_is_answered_to_the_clicker_alone(story: Story) -> None:
     parked = park(story)
     reply = ReplyTo("C1", "U404")
-    story.approves(
-        Identity("slack", "T1:U404"), parked, channel=Channel.SLACK, reply_to=reply
-    )
+    story.approves(Identity("slack", "T1:U404"), parked, channel=Channel.SLACK, reply_to=reply)
     story.rests()
     (whisper,) = story.notifier.of(DeliveryKind.EPHEMERAL)
     assert whisper.body["user"] == "U404"
@@ -132,7 +132,11 @@ def test_a_click_on_an_unknown_approval_is_refused_and_audited(story: Story) -> 
     ana = story.hire("ana", Role.REFUND_APPROVER)
     parked = park(story)
     answer = story.decides(
-        ana, Verdict.APPROVE, parked, approval_id=ApprovalId("apr_nothing"), reply_to=ReplyTo("C", "U")
+        ana,
+        Verdict.APPROVE,
+        parked,
+        approval_id=ApprovalId("apr_nothing"),
+        reply_to=ReplyTo("C", "U"),
     )
     assert refused(answer).code is RefusalCode.NOT_FOUND
     note_unknown_click(story.desk, ana, Channel.SLACK, {"action_id": "format_disk"})
@@ -208,9 +212,7 @@ def test_of_two_at_once_one_wins(story: Story) -> None:
 
     def click(who: Identity, number: int) -> None:
         start.wait()
-        answers.append(
-            story.approves(who, parked) if number % 2 else story.rejects(who, parked)
-        )
+        answers.append(story.approves(who, parked) if number % 2 else story.rejects(who, parked))
 
     threads = [
         threading.Thread(target=click, args=(who, number)) for number, who in enumerate(people)

@@ -1,6 +1,7 @@
 """An edit is a new row; the person who edits may not end above the model's amount alone."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from agent.domain.money import Money
 from agent.domain.roles import Role
 from agent.ports import DeliveryKind
 from tests.story.orders import owner_of
-from tests.support.desk import Story
+from tests.support.desk import Story, shipped_policy
 
 
 def park(story: Story, amount: str = "120.00", order: str = "ORD-1001") -> Approval:
@@ -48,7 +49,13 @@ def test_lowering_approves_in_the_same_submit(story: Story) -> None:
     assert old.superseded_by == new.id
     told = json.loads(story.model.asked[-1].messages[-1].content)
     assert told["edited"] == {"from": "120.00 USD", "to": "80.00 USD", "final": True}
-    assert story.chips(parked.conversation_id) == ["pending", "replaced", "pending", "approved", "done"]
+    assert story.chips(parked.conversation_id) == [
+        "pending",
+        "replaced",
+        "pending",
+        "approved",
+        "done",
+    ]
     assert len(story.notifier.of(DeliveryKind.CARD)) == 2
 
 
@@ -105,6 +112,16 @@ def test_an_edit_keeps_the_higher_tier_and_a_lower_editor_only_asks(story: Story
     new = edited(story.edits(ana, park(story, "2340.00", "ORD-1004"), usd(10000)))
     assert new.tier.approvals_needed == 2
     assert isinstance(story.approves(ben, new), Voted)
+
+
+def test_under_a_stricter_policy_the_editor_may_only_ask(story: Story) -> None:
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    parked = park(story)
+    strict = shipped_policy(tiers={"USD": [{"role": "refund_manager"}]})
+    stricter = replace(story, desk=replace(story.desk, policy=strict))
+    new = edited(stricter.edits(ana, parked, usd(8000)))
+    assert new.status is Status.PENDING
+    assert new.tier.role is Role.REFUND_MANAGER
 
 
 @pytest.mark.parametrize(

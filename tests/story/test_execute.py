@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
+from typing_extensions import override
 
 from agent.domain.approvals import Approval, Status
+from agent.domain.ids import ApprovalId
 from agent.domain.money import Money
 from agent.domain.roles import Role, Tier
 from agent.ports import (
@@ -16,6 +18,7 @@ from agent.ports import (
     NoClearAnswer,
     NotStarted,
     PaymentAnswer,
+    PaymentView,
     RefundRequest,
 )
 from agent.steps.execute import execute, execute_due, settle
@@ -39,6 +42,7 @@ class DyingPayments(FaultyPayments):
     after = False
     deaths = 1
 
+    @override
     def refund(self, request: RefundRequest) -> PaymentAnswer:
         """Die as often as told, then behave."""
         if self.deaths == 0:
@@ -54,15 +58,21 @@ class ScriptedPayments(FaultyPayments):
 
     answer: PaymentAnswer | None = None
     found: Accepted | Declined | NoClearAnswer | None = None
-    looked_up = 0
 
+    def __init__(self, inner: FaultyPayments) -> None:
+        """Pass on to `inner` what is not scripted."""
+        super().__init__(inner, wait=lambda _s: None)
+        self.asked_for: list[str] = []
+
+    @override
     def refund(self, request: RefundRequest) -> PaymentAnswer:
         """Give the scripted answer."""
         return self.answer or super().refund(request)
 
+    @override
     def find(self, request: RefundRequest) -> Accepted | Declined | NoClearAnswer | None:
-        """Give the scripted finding."""
-        self.looked_up += 1
+        """Give the scripted finding about any request."""
+        self.asked_for.append(request.key)
         return self.found
 
 
@@ -82,7 +92,7 @@ def with_payments(story: Story, payments: FaultyPayments) -> Story:
 
 def scripted(story: Story) -> tuple[Story, ScriptedPayments]:
     """Return the story with a provider that follows a script."""
-    payments = ScriptedPayments(story.payments, wait=lambda _s: None)
+    payments = ScriptedPayments(story.payments)
     return with_payments(story, payments), payments
 
 
@@ -133,7 +143,7 @@ def test_what_provably_did_not_start_goes_back_once(story: Story) -> None:
     back = story.approval(approved.id)
     assert back.status is Status.APPROVED
     assert back.attempts == 1
-    assert execute_due(story.desk) == 0
+    assert not execute_due(story.desk)
     story.clock.advance(seconds=5)
     story.rests()
     assert story.approval(approved.id).status is Status.UNKNOWN
@@ -321,9 +331,7 @@ def stop(story: Story, *, stopped: bool) -> None:
 def test_a_damaged_payload_is_never_executed(story: Story, payload: str) -> None:
     approved = approve(story)
     with story.desk.store.transaction() as tx:
-        tx.change(
-            text("UPDATE approvals SET payload = :p WHERE id = :a"), p=payload, a=approved.id
-        )
+        tx.change(text("UPDATE approvals SET payload = :p WHERE id = :a"), p=payload, a=approved.id)
     story.rests()
     with story.desk.store.transaction(write=False) as tx:
         row = tx.one(text("SELECT status FROM approvals WHERE id = :a"), a=approved.id)
@@ -346,11 +354,55 @@ def test_a_damaged_unknown_row_is_reported_by_the_sweep(story: Story) -> None:
     assert "approval.corrupt" in story.trail()
 
 
+def test_a_refund_settled_while_the_provider_was_asked_is_left_alone(story: Story) -> None:
+    approved = approve(story)
+    story.payments.plan(FaultKind.TIMEOUT_AFTER, 1)
+    story.rests()
+    unknown = story.approval(approved.id)
+
+    class Hooked(FaultyPayments):
+        """A provider whose webhook is faster than its own look-up."""
+
+        @override
+        def find(self, request: RefundRequest) -> Accepted | Declined | NoClearAnswer | None:
+            """Let the yes arrive by another way first."""
+            settle(story.desk, unknown, book_entry(story, unknown), in_turn=False)
+            return None
+
+    hooked = with_payments(story, Hooked(story.payments, wait=lambda _s: None))
+    story.clock.advance(seconds=10)
+    story.model.says("Paid.")
+    hooked.sweeps()
+    done = story.approval(approved.id)
+    assert done.status is Status.EXECUTED
+    assert done.attempts == 1
+    assert story.paid() == [("ORD-1001", CHAIR)]
+
+
+def test_a_row_that_does_not_exist_is_reported(story: Story) -> None:
+    assert execute(story.desk, ApprovalId("apr_nothing")) is None
+    assert "approval.corrupt" in story.trail()
+
+
+def test_a_refund_the_book_shows_under_the_key_does_not_count_against_itself(
+    story: Story,
+) -> None:
+    """Say the claim was lost after the provider had paid: the re-claim must not see it as used."""
+    approved = approve(story)
+    book_entry(story, approved)
+    story.model.says("Paid.")
+    story.rests()
+    assert story.approval(approved.id).status is Status.EXECUTED
+    assert story.paid() == [("ORD-1001", CHAIR)]
+
+
 def test_a_row_that_is_gone_or_ended_is_not_claimed(story: Story) -> None:
     approved = approve(story)
     story.model.says("Paid.")
     story.rests()
-    assert execute(story.desk, approved.id) is None
+    ended = execute(story.desk, approved.id)
+    assert ended is not None
+    assert ended.status is Status.EXECUTED
     with story.desk.store.transaction() as tx:
         assert approvals.release_leases(tx, "nobody", story.clock.now()) == 0
         heartbeats.forget(tx, "nobody")
@@ -365,7 +417,8 @@ def test_facts_read_too_long_ago_are_read_again(story: Story) -> None:
 
         slow = True
 
-        def view(self, order_id: str, currency: str):  # type: ignore[no-untyped-def]  # noqa: ANN201
+        @override
+        def view(self, order_id: str, currency: str) -> PaymentView:
             """Let the clock run on while the book is read."""
             seen = super().view(order_id, currency)
             if self.slow:

@@ -55,11 +55,16 @@ def test_a_bad_amount_is_refused_and_audited(
     assert story.all(Status.PENDING) == ()
 
 
-@pytest.mark.parametrize(("kind", "code"), [
-    ("unpaid", "not_paid"), ("disputed", "disputed"), ("final_sale", "final_sale"),
-])
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("unpaid", "not_paid"),
+        ("disputed", "disputed"),
+        ("final_sale", "final_sale"),
+    ],
+)
 def test_an_order_that_cannot_be_refunded_is_refused(story: Story, kind: str, code: str) -> None:
-    order = special_order(story, kind)
+    order = special_order(kind)
     assert ask(story, "5.00", order)["error"] == code
 
 
@@ -113,7 +118,7 @@ def test_an_unclear_wish_waits(story: Story) -> None:
 
 
 def test_a_currency_without_limit_waits(story: Story) -> None:
-    order = special_order(story, "eur")
+    order = special_order("eur")
     assert ask(story, "5.00", order, currency="EUR")["status"] == "pending_approval"
     assert story.only(Status.PENDING).findings[0].code == "no_limit_for_currency"
 
@@ -211,9 +216,7 @@ def test_what_the_model_garbles_is_a_tool_error(
     assert "proposal.refused" in story.trail()
 
 
-def test_an_open_breaker_can_park_instead(
-    store: Store, clock: HandClock, ids: CountingIds
-) -> None:
+def test_an_open_breaker_can_park_instead(store: Store, clock: HandClock, ids: CountingIds) -> None:
     policy = shipped_policy()
     rules = policy.breaker.model_copy(update={"when_open": "park", "max_refunds": 1})
     story = tell_story(store, clock, ids, policy.model_copy(update={"breaker": rules}))
@@ -222,7 +225,7 @@ def test_an_open_breaker_can_park_instead(
     assert story.only(Status.PENDING).findings[0].code == "breaker_open"
 
 
-def special_order(story: Story, kind: str) -> str:
+def special_order(kind: str) -> str:
     """Return an order of the demo shop of a special kind."""
     return {
         "unpaid": "ORD-1014",

@@ -230,9 +230,7 @@ def vote(by: ActorId = BOB, name: str = "Bob", **changes: Any) -> Vote:
     return replace(cast, **changes)
 
 
-LIMITS = BreakerLimits(
-    max_refunds=5, window=timedelta(seconds=60), cooldown=timedelta(seconds=30)
-)
+LIMITS = BreakerLimits(max_refunds=5, window=timedelta(seconds=60), cooldown=timedelta(seconds=30))
 
 
 def breaker(**changes: Any) -> Breaker:

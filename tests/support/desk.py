@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
+from typing_extensions import override
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
@@ -59,10 +60,12 @@ class ScriptedModel(ChatModel):
     asked: list[ChatRequest] = field(default_factory=list)
 
     @property
+    @override
     def name(self) -> str:
         """Return a fixed name."""
         return "scripted-1"
 
+    @override
     def complete(self, request: ChatRequest) -> ChatAnswer:
         """Return the next answer; an unscripted question fails the test."""
         self.asked.append(request)

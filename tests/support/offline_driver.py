@@ -2,15 +2,13 @@
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache
 from typing import Any
-
-import yaml
 
 from agent.domain.conversation import ChatMessage
 from agent.domain.errors import InvalidInput
 from agent.domain.money import Money
-from agent.domain.policy import Policy, read_policy
+from agent.domain.policy import Policy
 from agent.domain.risk import OrderFacts, Park, RefundFacts, Refuse, assess
 from agent.ports import ChatRequest
 from agent.providers.offline_model import OfflineModel
@@ -19,16 +17,15 @@ from agent.tools.orders import LookupOrder, money_json
 from agent.tools.refunds import IssueRefund, to_proposal
 from agent.tools.registry import INSTRUCTIONS, SPECS, TOOLS
 from agent.tools.rules import CheckPolicy
+from tests.support.desk import shipped_policy
 from tests.support.doubles import START
-
-POLICY_FILE = Path(__file__).parents[2] / "agent" / "policy.yml"
 
 JsonObject = dict[str, Any]
 
 
-def shipped_policy() -> Policy:
-    """Return the policy that ships with the desk."""
-    return read_policy(yaml.safe_load(POLICY_FILE.read_text(encoding="utf-8")))
+@cache
+def _policy() -> Policy:
+    return shipped_policy()
 
 
 @dataclass
@@ -184,7 +181,7 @@ class Chat:
             proposal = to_proposal(arguments, found or arguments.order_id)
         except InvalidInput as invalid:
             return {"ok": False, "error": "invalid_arguments", "message": str(invalid)}
-        verdict = assess(proposal, self._facts(found), shipped_policy())
+        verdict = assess(proposal, self._facts(found), _policy())
         if isinstance(verdict, Refuse):
             return {"ok": False, "error": verdict.code.value, "message": verdict.message}
         known = {
@@ -229,7 +226,7 @@ class Chat:
 def _check(question: str) -> JsonObject:
     asked = set(question.lower().replace("?", " ").split())
     topics = sorted(
-        shipped_policy().shop_rules, key=lambda topic: -len(asked.intersection(topic.keywords))
+        _policy().shop_rules, key=lambda topic: -len(asked.intersection(topic.keywords))
     )
     hits = [topic for topic in topics if asked.intersection(topic.keywords)]
     return {"ok": True, "passages": [{"title": t.title, "text": t.text} for t in hits[:3]]}

@@ -272,5 +272,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = reply.ending != "whole"
 
     @override
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *_args: object) -> None:
         """Keep the test's output to the test."""

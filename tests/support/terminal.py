@@ -1,6 +1,7 @@
 """A person at a terminal beside a story: runs `agent …` in this process."""
 
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
@@ -12,23 +13,31 @@ from tests.support.desk import Story
 
 @dataclass
 class Terminal:
-    """A terminal of the user `user`; `pauses` is what its commands waited for a running desk."""
+    """A terminal of the user `user`.
+
+    `pauses` are the waits of its commands, in seconds; `meanwhile` is what happens in each.
+    """
 
     story: Story
     user: str = "ana"
     pauses: list[float] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
 
-    def run(self, *words: str, typed: str = "", code: int = 0) -> Result:
+    def run(self, *words: str, typed: str | bytes = "", code: int = 0) -> Result:
         """Run `agent` with these words and what is typed; fails for another exit code."""
         world = World(
             open_desk=lambda: nullcontext(self.story.desk),
             upgrade=lambda: "0001",
             os_user=self.user,
-            pause=self.pauses.append,
+            pause=self._pause,
         )
         result = CliRunner().invoke(cli, words, input=typed, obj=world, catch_exceptions=False)
         assert result.exit_code == code, result.output
         return result
+
+    def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.meanwhile()
 
     def json(self, *words: str) -> object:
         """Return the JSON that a command prints, and nothing else does it print."""

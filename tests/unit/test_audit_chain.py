@@ -27,7 +27,7 @@ def test_the_first_link_is_written_down() -> None:
     assert event_hash(GENESIS, '{"a":1}') == hashlib.sha256(text).hexdigest()
 
 
-def test_a_chain_starts_from_no_possible_link() -> None:
+def test_a_chain_starts_from_64_zeros() -> None:
     assert GENESIS == "0" * 64
     assert DESK_CHAIN == "desk"
 

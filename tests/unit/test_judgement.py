@@ -76,7 +76,11 @@ CHECKS: list[tuple[str, Spoil, RefusalCode | type[Lapsed]]] = [
     ("their own request", lambda c: c.by(identities=OWN), C.SELF_APPROVAL),
     ("voted before", lambda c: replace(c, votes=(vote(ANN, "Ann"),)), C.ALREADY_VOTED),
     ("after the deadline", lambda c: replace(c, now=DEADLINE), Lapsed),
-    ("another hash", lambda c: replace(c, word=c.word | {"shown_hash": "0" * 64}), C.PAYLOAD_CHANGED),
+    (
+        "another hash",
+        lambda c: replace(c, word=c.word | {"shown_hash": "0" * 64}),
+        C.PAYLOAD_CHANGED,
+    ),
     (
         "no reason",
         lambda c: replace(c, word=c.word | {"verdict": Verdict.REJECT, "reason": ""}),
@@ -92,7 +96,7 @@ def test_a_word_counts_where_nothing_speaks_against_it(verdict: Verdict, shown: 
     digits = approval().payload_hash[shown]
     case = Case(word=COMPLETE[verdict] | {"verdict": verdict, "shown_hash": digits})
     assert case.judged() == Counts(
-        actor(APPROVER), frozenset({APPROVER}), "refund_approver by fixed"
+        approval(), actor(APPROVER), frozenset({APPROVER}), "refund_approver by fixed"
     )
 
 
@@ -145,9 +149,7 @@ def test_of_any_objections_the_earliest_check_answers(spoilt: set[int]) -> None:
             id="a customer, but another",
         ),
         pytest.param(Case(votes=(vote(BOB),)), None, id="somebody else voted"),
-        pytest.param(
-            Case(votes=(vote(BOB), vote(ANN))), C.ALREADY_VOTED, id="both have voted"
-        ),
+        pytest.param(Case(votes=(vote(BOB), vote(ANN))), C.ALREADY_VOTED, id="both have voted"),
         pytest.param(Case(now=DEADLINE - TICK), None, id="a microsecond before the deadline"),
         pytest.param(Case(now=DEADLINE), Lapsed, id="at the deadline"),
         pytest.param(Case(now=DEADLINE + TICK), Lapsed, id="a microsecond after the deadline"),
@@ -194,6 +196,10 @@ def test_a_rejection_tells_why(word: dict[str, Any], code: RefusalCode | None) -
     full = COMPLETE[Verdict.REJECT] | {"verdict": Verdict.REJECT} | word
     assert code_of(Case(word=full)) == code
     assert MIN_REASON == 5
+
+
+def test_what_lapses_is_the_approval_itself() -> None:
+    assert Case(now=DEADLINE).judged() == Lapsed(approval())
 
 
 def test_an_edit_names_the_amount() -> None:

@@ -69,7 +69,10 @@ def test_a_plain_decimal_number_is_read_exactly(text: str, currency: str, minor:
         pytest.param("0.5", "JPY", "more decimals than JPY allows (0)", id="half a yen"),
         pytest.param("1.2345", "KWD", "more decimals than KWD allows (3)", id="four in dinars"),
         pytest.param(
-            "12345.000000000000000000000001", "USD", "more decimals", id="a trace is not rounded away"
+            "12345.000000000000000000000001",
+            "USD",
+            "more decimals",
+            id="a trace is not rounded away",
         ),
         pytest.param(
             "-12345.000000000000000000000001", "USD", "more decimals", id="nor a negative trace"

@@ -30,7 +30,9 @@ FOLLOW_UPS: list[tuple[list[str], list[str]]] = [
         ["where is ORD-1013?", "the lamp is broken, refund it"],
         ["ORD-1002 48.00 USD full"],
     ),
-    (["refund $900 on ORD-1001", "ok, then what is left"], ["ORD-1001 160.00 USD full"]),
+    (["refund $900 on ORD-1001", "ok, then refund what is left"], ["ORD-1001 160.00 USD full"]),
+    (["where is ORD-1001?", "$5 back for the lamp please"], ["ORD-1002 5.00 USD partial"]),
+    (["where is ORD-1001?", "refund the rest of 1002"], ["ORD-1002 48.00 USD full"]),
     # which order?
     (["refund $20", "ORD-1001"], ["ORD-1001 20.00 USD partial"]),
     (["refund $20", "1001"], ["ORD-1001 20.00 USD partial"]),
@@ -40,7 +42,7 @@ FOLLOW_UPS: list[tuple[list[str], list[str]]] = [
     (["refund $20", "my last order"], ["ORD-1013 20.00 USD partial"]),
     (["I'd like half of it back", "the desk lamp"], ["ORD-1002 24.00 USD partial"]),
     (["refund it", "it's the chair, it came broken"], ["ORD-1001 160.00 USD full"]),
-    (["I want my money back", "hm, which ones do I have?", "the chair"], []),
+    (["I want my money back", "hm, what?", "the chair"], ["ORD-1001 160.00 USD full"]),
     (["show my orders", "refund the second one"], ["ORD-1002 48.00 USD full"]),
     # which item?
     (
@@ -124,13 +126,11 @@ def test_the_reason_of_an_accepted_offer_is_the_complaint() -> None:
         (Order([Line("Rug", 9500)], currency="EUR"), "refund $5", "it was paid in EUR"),
         (Order([Line("Rug", 9500)]), "refund $0", "must be more than zero"),
         (Order([Line("Rug", 9500)]), "refund -5", "must be more than zero"),
-        (Order([Line("Rug", 9500)]), "refund $5.001", "plain amount, such as 12.50"),
+        (Order([Line("Rug", 9500)]), "refund $5.0001", "plain amount, such as 12.50"),
     ],
 )
 def test_a_refusal_is_put_into_honest_words(order: Order, sentence: str, answer: str) -> None:
-    assert answer in Chat({"ORD-7": order}).says(
-        sentence.replace("refund $5 on ORD-7", "refund $5")
-    )
+    assert answer in Chat({"ORD-7": order}).says(sentence)
 
 
 def test_what_is_not_final_sale_is_offered_instead() -> None:
@@ -195,7 +195,7 @@ def test_requests_stand_as_their_status_says() -> None:
     ]
     said = talk.says("any news?")
     assert "60.00 USD on ORD-1001 is still waiting" in said
-    assert "5.00 USD on ORD-1002 has been refunded" in said
+    assert "5.00 USD has been refunded on ORD-1002" in said
     assert "90.00" not in said
     assert "ORD-1001" not in talk.says("has my refund for ORD-1002 been approved?")
 
@@ -210,7 +210,7 @@ OUTCOMES: list[tuple[dict[str, object], str, list[str]]] = [
     ),
     (
         {"outcome": "rejected", "reason": "It is older than 30 days"},
-        "declined the refund of 60.00 USD on ORD-1001. It is older than 30 days.",
+        "on ORD-1001. The reason: It is older than 30 days. Would you like me to pass you",
         ["hand_off"],
     ),
     ({"outcome": "expired"}, "No one decided in time", ["lookup_order", "issue_refund"]),

@@ -114,6 +114,8 @@ def test_the_canonical_text_is(payload: Payload, text: str) -> None:
         pytest.param('{"a": ' + "9" * 5000 + "}", "payload: ", id="5,000 digits"),
         pytest.param(filled_to(MAX_PAYLOAD_BYTES + 1), "larger than 32768", id="a byte too many"),
         pytest.param('{"a":"' + "\u00e9" * 16_381 + '"}', "larger than", id="counted in bytes"),
+        pytest.param("\u00e9" * 16_385, "larger than", id="counted before it is read"),
+        pytest.param('{"a":' + "[" * 2_000 + "]" * 2_000 + "}", "payload: ", id="2,000 lists"),
         pytest.param("[" * 10_000, "not valid JSON", id="10,000 open lists"),
         pytest.param('{"a":' * 6_000, "not valid JSON", id="6,000 open objects"),
         pytest.param("[]", "not a JSON object", id="a list"),
@@ -157,7 +159,7 @@ def test_escapes_do_not_make_a_payload_larger_than_its_canonical_text() -> None:
         canonical({"a": "\x01" * 5_500})
 
 
-@pytest.mark.parametrize("depth", [1, 100, 300], ids=["flat", "100 deep", "300 deep"])
+@pytest.mark.parametrize("depth", [1, 10], ids=["flat", "10 deep"])
 def test_nesting_is_read(depth: int) -> None:
     payload = nested(depth)
     assert parse_strict(canonical(payload)) == payload

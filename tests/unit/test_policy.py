@@ -1,5 +1,6 @@
 """The policy file: read strictly, versioned by its content, and what it says."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -111,8 +112,7 @@ def test_every_change_makes_another_version(change: Change) -> None:
 def test_the_version_is_the_contents_and_not_their_order() -> None:
     backwards = dict(reversed(list(policy_document().items())))
     assert read_policy(backwards).version == SHIPPED.version
-    assert len(SHIPPED.version) == 12
-    assert int(SHIPPED.version, 16) >= 0
+    assert re.fullmatch(r"[0-9a-f]{12}", SHIPPED.version)
 
 
 def test_a_policy_with_long_shop_rules_has_a_version() -> None:
@@ -130,15 +130,21 @@ def test_a_policy_with_long_shop_rules_has_a_version() -> None:
         pytest.param(lambda d: d["refunds"].pop("use_within_s"), "refunds.use_within_s", id="gap"),
         pytest.param(in_refunds(auto_limit={"USD": 50.0}), "refunds.auto_limit.USD", id="a float"),
         pytest.param(in_refunds(auto_limit={"USD": 50}), "refunds.auto_limit.USD", id="a number"),
-        pytest.param(in_refunds(auto_limit={"USD": "1e3"}), "refunds.auto_limit.USD", id="exponent"),
+        pytest.param(
+            in_refunds(auto_limit={"USD": "1e3"}), "refunds.auto_limit.USD", id="exponent"
+        ),
         pytest.param(in_refunds(auto_limit={"USD": "-1"}), "refunds.auto_limit.USD", id="negative"),
         pytest.param(in_refunds(auto_limit={"USD": "NaN"}), "refunds.auto_limit.USD", id="NaN"),
         pytest.param(in_refunds(auto_limit={"USD": "5,00"}), "refunds.auto_limit.USD", id="comma"),
-        pytest.param(in_refunds(auto_limit={"USD": "5\n"}), "refunds.auto_limit.USD", id="line end"),
+        pytest.param(
+            in_refunds(auto_limit={"USD": "5\n"}), "refunds.auto_limit.USD", id="line end"
+        ),
         pytest.param(
             in_refunds(auto_limit={"USD": "50.001"}), "refunds.auto_limit.USD", id="decimals"
         ),
-        pytest.param(in_refunds(auto_limit={"JPY": "0.5"}), "refunds.auto_limit.JPY", id="half yen"),
+        pytest.param(
+            in_refunds(auto_limit={"JPY": "0.5"}), "refunds.auto_limit.JPY", id="half yen"
+        ),
         pytest.param(
             in_refunds(auto_limit={"USD": "99999999999"}), "refunds.auto_limit.USD", id="too large"
         ),
@@ -150,13 +156,17 @@ def test_a_policy_with_long_shop_rules_has_a_version() -> None:
         pytest.param(in_refunds(confidence_min=0.9), "refunds.confidence_min", id="share as float"),
         pytest.param(in_refunds(confidence_min="NaN"), "refunds.confidence_min", id="share NaN"),
         pytest.param(in_refunds(decide_within_s=0), "refunds.decide_within_s", id="no time"),
-        pytest.param(in_refunds(decide_within_s=-1), "refunds.decide_within_s", id="less than none"),
+        pytest.param(
+            in_refunds(decide_within_s=-1), "refunds.decide_within_s", id="less than none"
+        ),
         pytest.param(in_refunds(decide_within_s=2592001), "refunds.decide_within_s", id="too long"),
         pytest.param(in_refunds(decide_within_s="1800"), "refunds.decide_within_s", id="a text"),
         pytest.param(in_breaker(max_refunds=0), "breaker.max_refunds", id="a breaker always open"),
         pytest.param(in_breaker(max_refunds=True), "breaker.max_refunds", id="yes for a number"),
         pytest.param(in_breaker(when_open="ignore"), "breaker.when_open", id="an unknown choice"),
-        pytest.param(lambda d: d.update(max_open_approvals=0), "max_open_approvals", id="none open"),
+        pytest.param(
+            lambda d: d.update(max_open_approvals=0), "max_open_approvals", id="none open"
+        ),
         pytest.param(lambda d: d.update(max_revisions=0), "max_revisions", id="no revision"),
         pytest.param(
             in_dollars(one("refund_aprover")), "refunds.tiers.USD.0.role", id="an unknown role"
@@ -165,7 +175,9 @@ def test_a_policy_with_long_shop_rules_has_a_version() -> None:
             in_dollars(one(approvals=3)), "refunds.tiers.USD.0.approvals", id="three people"
         ),
         pytest.param(in_dollars(one(approvals=0)), "refunds.tiers.USD.0.approvals", id="nobody"),
-        pytest.param(in_dollars(one(upto="5")), "refunds.tiers.USD.0.upto", id="a misspelt ceiling"),
+        pytest.param(
+            in_dollars(one(upto="5")), "refunds.tiers.USD.0.upto", id="a misspelt ceiling"
+        ),
         pytest.param(in_dollars(), "refunds.tiers.USD", id="no tier"),
         pytest.param(in_dollars(one(up_to="5")), "refunds.tiers.USD", id="the last has a ceiling"),
         pytest.param(in_dollars(one(), one()), "refunds.tiers.USD", id="two without a ceiling"),
@@ -173,7 +185,9 @@ def test_a_policy_with_long_shop_rules_has_a_version() -> None:
             in_dollars(one(up_to="5"), one(up_to="5"), one()), "refunds.tiers.USD", id="same twice"
         ),
         pytest.param(
-            in_dollars(one(up_to="5.00"), one(up_to="5"), one()), "refunds.tiers.USD", id="5 is 5.00"
+            in_dollars(one(up_to="5.00"), one(up_to="5"), one()),
+            "refunds.tiers.USD",
+            id="5 is 5.00",
         ),
         pytest.param(
             in_dollars(one(up_to="10"), one(up_to="5"), one()), "refunds.tiers.USD", id="backwards"
@@ -219,4 +233,4 @@ def test_an_empty_document_names_what_it_lacks() -> None:
 
 def test_a_policy_does_not_change_after_it_was_read() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        SHIPPED.refunds.confidence_min = "0"
+        SHIPPED.refunds.confidence_min = "0"  # type: ignore[misc]

@@ -161,7 +161,9 @@ def asking(amount: str, **facts: Any) -> Case:
         pytest.param(asking("20.00", automatic_on_order=3000), (), id="the order reaches it"),
         pytest.param(asking("20.00", automatic_on_order=3001), TOGETHER, id="the order passes it"),
         pytest.param(asking("20.00", automatic_by_customer=3000), (), id="the customer reaches it"),
-        pytest.param(asking("20.00", automatic_by_customer=3001), TOGETHER, id="customer passes it"),
+        pytest.param(
+            asking("20.00", automatic_by_customer=3001), TOGETHER, id="customer passes it"
+        ),
         pytest.param(
             asking("20.00", automatic_on_order=3000, automatic_by_customer=3000), (), id="not added"
         ),
@@ -353,10 +355,14 @@ def test_people_decide_by_amount_and_currency(
 
 
 def test_the_policy_sets_limit_confidence_and_how_many_may_wait() -> None:
-    strict = policy(refunds={"auto_limit": {"USD": "10"}, "confidence_min": "1"}, max_open_approvals=1)
+    strict = policy(
+        refunds={"auto_limit": {"USD": "10"}, "confidence_min": "1"}, max_open_approvals=1
+    )
     assert outcome(replace(asking("10.00"), policy=strict)) == UNSURE
     assert outcome(replace(asking("10.01"), policy=strict)) == OVER + UNSURE
-    assert outcome(replace(asking("1.00", open_approvals=1), policy=strict)) is Refusal.TOO_MANY_OPEN
+    assert (
+        outcome(replace(asking("1.00", open_approvals=1), policy=strict)) is Refusal.TOO_MANY_OPEN
+    )
 
 
 def test_the_card_says_why_in_numbers() -> None:
@@ -366,9 +372,7 @@ def test_the_card_says_why_in_numbers() -> None:
     assert verdict.findings == (
         Finding(Reason.AMOUNT_OVER_LIMIT, "50.01 USD is over the automatic limit of 50.00 USD"),
         Finding(Reason.LOW_CONFIDENCE, "The agent's confidence 0.8999 is under 0.90"),
-        Finding(
-            Reason.AMBIGUOUS, "It is not clear whether a full or a partial refund is meant"
-        ),
+        Finding(Reason.AMBIGUOUS, "It is not clear whether a full or a partial refund is meant"),
         Finding(
             Reason.EARLIER_NO,
             "Nobody decided an earlier refund on this order in time in the last 30 days",
@@ -407,11 +411,11 @@ def test_a_reason_reads(case: Case, text: str) -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
+        pytest.param(Case().asks(amount=EURO), "Order ORD-1001 was paid in USD.", id="currency"),
         pytest.param(
-            Case().asks(amount=EURO), "Order ORD-1001 was paid in USD.", id="currency"
-        ),
-        pytest.param(
-            asking("160.01"), "Only 160.00 USD of order ORD-1001 is left to refund.", id="what is left"
+            asking("160.01"),
+            "Only 160.00 USD of order ORD-1001 is left to refund.",
+            id="what is left",
         ),
         pytest.param(
             Case().order(captured=usd("0")), "Order ORD-1001 has not been paid.", id="not paid"

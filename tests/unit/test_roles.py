@@ -39,7 +39,11 @@ def fixed(role: Role) -> RoleGrant:
         pytest.param((), APPROVER, RoleProof.ABSENT, "no grant", id="nothing granted"),
         pytest.param((fixed(ONCALL),), APPROVER, RoleProof.ABSENT, "no grant", id="another role"),
         pytest.param(
-            (fixed(APPROVER),), MANAGER, RoleProof.ABSENT, "no grant", id="an approver is no manager"
+            (fixed(APPROVER),),
+            MANAGER,
+            RoleProof.ABSENT,
+            "no grant",
+            id="an approver is no manager",
         ),
         pytest.param(
             (fixed(MANAGER),), ONCALL, RoleProof.ABSENT, "no grant", id="a manager is not on call"
@@ -182,8 +186,10 @@ def test_of_two_tiers_the_one_that_asks_for_no_less(one: Tier, other: Tier, high
 @pytest.mark.parametrize(
     ("one", "other"),
     list(product(TIERS, TIERS)),
-    ids=[f"{a.approvals_needed}x{a.role} {b.approvals_needed}x{b.role}"
-         for a, b in product(TIERS, TIERS)],
+    ids=[
+        f"{a.approvals_needed}x{a.role} {b.approvals_needed}x{b.role}"
+        for a, b in product(TIERS, TIERS)
+    ],
 )
 def test_the_higher_tier_never_lowers_either(one: Tier, other: Tier) -> None:
     higher = higher_tier(one, other)

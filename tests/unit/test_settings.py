@@ -69,6 +69,7 @@ def test_a_name_that_is_set_to_nothing_is_not_set(monkeypatch: pytest.MonkeyPatc
         ("OPENAI_BASE_URL", "localhost:8000", "http or https address"),
         ("WIDGET_JWT_SECRET", "short", "shorter than 32 bytes"),
         ("WIDGET_JWT_PUBLIC_KEY", "no key at all", ""),
+        ("WIDGET_JWT_PUBLIC_KEY", "-----BEGIN PRIVATE KEY-----", "private half"),
         ("WIDGET_ORIGINS", "*", "not an origin"),
         ("WIDGET_ORIGINS", "https://shop.example/path", "write https://shop.example"),
         ("WIDGET_ORIGINS", "https://shop.example, ftp://shop.example", "ftp://shop.example"),

@@ -1,10 +1,9 @@
 """What the model may ask for: arguments read strictly, and what each tool declares of itself."""
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,7 +58,10 @@ def refund(**changes: object) -> IssueRefund:
         pytest.param(raw(amount=20, confidence=1), "20", "1", id="whole numbers"),
         pytest.param(raw(amount=20.5, confidence=0.9), "20.5", "0.9", id="numbers as written"),
         pytest.param(
-            raw().replace('"20.00"', "20.10").replace('"0.95"', "0.90"), "20.10", "0.90", id="digits"
+            raw().replace('"20.00"', "20.10").replace('"0.95"', "0.90"),
+            "20.10",
+            "0.90",
+            id="digits",
         ),
         pytest.param(
             raw().replace('"20.00"', "8.200000000000000000001"),
@@ -151,9 +153,16 @@ def test_malformed_arguments_name_the_first_fault(text: str, field: str) -> None
     str(refused.value).encode()
 
 
-@given(text=st.text(max_size=80) | st.builds(lambda v: json.dumps(v), st.dictionaries(
-    st.sampled_from(sorted(FILLED)), st.none() | st.booleans() | st.integers() | st.text(max_size=9)
-)))
+@given(
+    text=st.text(max_size=80)
+    | st.builds(
+        json.dumps,
+        st.dictionaries(
+            st.sampled_from(sorted(FILLED)),
+            st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+        ),
+    )
+)
 def test_any_arguments_are_read_or_refused_and_never_break(text: str) -> None:
     try:
         found = parse_arguments(ISSUE_REFUND, text)
@@ -273,9 +282,6 @@ def test_the_registered_tools_are_those_of_the_design() -> None:
     assert len(TOOLS_VERSION) == 12
 
 
-Trait = Callable[[Tool], object]
-
-
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 def test_a_tool_declares_what_it_touches(tool: Tool) -> None:
     reads = tool.tool_class is ToolClass.READ
@@ -338,10 +344,7 @@ def test_a_failure_says_what_went_wrong() -> None:
     }
 
 
-Required = Literal["issue_refund", "hand_off"]
-
-
 @pytest.mark.parametrize("name", ["issue_refund", "hand_off"])
-def test_the_instructions_speak_only_of_tools_that_exist(name: Required) -> None:
+def test_the_instructions_speak_only_of_tools_that_exist(name: str) -> None:
     assert name in INSTRUCTIONS
     assert name in TOOLS

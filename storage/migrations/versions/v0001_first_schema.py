@@ -325,7 +325,8 @@ def upgrade() -> None:
         sa.Column("alerted", sa.Integer(), nullable=False),
         sa.Column("wake_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint(
-            "status IN ('pending','approved','executing','executed','failed','unknown','stale','rejected','expired','superseded','cancelled')",
+            "status IN ('pending','approved','executing','executed','failed','unknown','stale',"
+            "'rejected','expired','superseded','cancelled')",
             name=op.f("ck_approvals_status"),
         ),
         sa.CheckConstraint(

@@ -1,0 +1,119 @@
+/** Block Kit as DOM: the blocks that messages, modals and Home tabs hold. */
+
+import { h } from "./dom.js";
+import { element, image } from "./elements.js";
+import { richText } from "./rich-text.js";
+import { decode, textNodes } from "./text.js";
+
+/** Draw blocks on a surface (see `element`). */
+export function drawBlocks(blocks, surface) {
+  return blocks.map((block) => {
+    const draw = DRAWN[block.type] ?? undrawn;
+    const node = draw(block, surface);
+    node.classList.add("block", `block-${block.type}`);
+    node.dataset.blockId = block.block_id;
+    return node;
+  });
+}
+
+/** Show why a form was not taken, each reason under its block; remove the reasons of before. */
+export function showErrors(form, errors) {
+  for (const node of form.querySelectorAll(".block-error")) {
+    node.remove();
+  }
+  for (const field of form.querySelectorAll("[aria-invalid]")) {
+    field.removeAttribute("aria-invalid");
+  }
+  for (const [blockId, reason] of Object.entries(errors)) {
+    const block = [...form.querySelectorAll(".block")].find((one) => one.dataset.blockId === blockId);
+    const field = block?.querySelector("[data-entry]");
+    field?.setAttribute("aria-invalid", "true");
+    block?.append(h("p", { class: "block-error", role: "alert" }, reason));
+  }
+  form.querySelector("[aria-invalid]")?.focus();
+}
+
+const DRAWN = {
+  header: ({ text }, { names }) => h("h4", { dir: "auto" }, textNodes(text, names)),
+  divider: () => h("hr"),
+  section,
+  context: ({ elements }, { names }) =>
+    h(
+      "div",
+      {},
+      elements.map((one) =>
+        one.type === "image" ? image(one) : h("span", { dir: "auto" }, textNodes(one, names)),
+      ),
+    ),
+  actions: (block, surface) =>
+    h("div", {}, block.elements.map((one) => element(one, block.block_id, surface))),
+  image: (block, { names }) =>
+    h(
+      "figure",
+      {},
+      block.title ? h("figcaption", {}, textNodes(block.title, names)) : null,
+      image(block),
+    ),
+  input,
+  rich_text: (block, { names }) => h("div", {}, richText(block, names)),
+  table,
+};
+
+function section(block, surface) {
+  const { names } = surface;
+  return h(
+    "div",
+    {},
+    h(
+      "div",
+      { class: "section-body" },
+      block.text ? h("div", { class: "section-text", dir: "auto" }, textNodes(block.text, names)) : null,
+      block.fields
+        ? h(
+            "div",
+            { class: "section-fields" },
+            block.fields.map((one) => h("div", { dir: "auto" }, textNodes(one, names))),
+          )
+        : null,
+    ),
+    block.accessory ? element(block.accessory, block.block_id, surface) : null,
+  );
+}
+
+function input(block, surface) {
+  const id = `${surface.key}/${block.block_id}`;
+  const field = element(block.element, block.block_id, { ...surface, isInput: true });
+  const entry = field.matches("[data-entry]") ? field : field.querySelector("[data-entry]");
+  entry?.setAttribute("id", id);
+  entry?.setAttribute("aria-labelledby", `${id}/label`);
+  return h(
+    "div",
+    {},
+    h(
+      "label",
+      { class: "input-label", id: `${id}/label`, for: id },
+      decode(block.label.text),
+      block.optional ? h("small", {}, " (optional)") : null,
+    ),
+    field,
+    block.hint ? h("p", { class: "input-hint" }, decode(block.hint.text)) : null,
+  );
+}
+
+function table({ rows, column_settings: settings = [] }, { names }) {
+  const cell = (one, column) =>
+    h(
+      "td",
+      { class: `align-${settings[column]?.align ?? "left"}`, dir: "auto" },
+      one.type === "rich_text" ? richText(one, names) : one.text,
+    );
+  return h(
+    "div",
+    { tabindex: "0" },
+    h("table", {}, h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))),
+  );
+}
+
+function undrawn({ type }) {
+  return h("p", { class: "undrawn" }, `(The block ${type} is not drawn here.)`);
+}

@@ -1,0 +1,77 @@
+/** The breaker in the top bar: what it lets through, read from the desk. */
+
+import { h } from "./dom.js";
+import { HttpProblem, getJson } from "./http.js";
+
+const CALM_MS = 15_000;
+const TENSE_MS = 1_000;
+const LABELS = { closed: "Breaker closed", half_open: "Breaker half-open", open: "Breaker open" };
+
+export class BreakerLight {
+  #root;
+  #token = null;
+  #timer = null;
+  #asked = 0;
+  #words = h("span", { class: "breaker-words", role: "status" });
+  #more = h("span", { class: "breaker-more" });
+
+  constructor(root) {
+    this.#root = root;
+    root.append(h("span", { class: "breaker-dot" }), this.#words, this.#more);
+  }
+
+  /** Read the breaker now, and again when it may have changed by itself. */
+  async look() {
+    clearTimeout(this.#timer);
+    this.#asked += 1;
+    const asked = this.#asked;
+    const status = await this.#read().catch(() => null);
+    if (asked !== this.#asked) {
+      return;
+    }
+    this.#show(status);
+    const tense = status === null || status.state !== "closed";
+    this.#timer = setTimeout(() => this.look(), tense ? TENSE_MS : CALM_MS);
+  }
+
+  /** Read with the token of somebody with a role; tokens are new at each start of the desk. */
+  async #read() {
+    if (this.#token === null) {
+      const people = await getJson("/sandbox/people");
+      this.#token = people.find((person) => person.roles.length > 0).api_token;
+    }
+    try {
+      return await getJson("/breaker", { token: this.#token });
+    } catch (problem) {
+      if (problem instanceof HttpProblem && problem.status === 401) {
+        this.#token = null;
+      }
+      throw problem;
+    }
+  }
+
+  #show(status) {
+    const state = status?.state ?? "unknown";
+    this.#root.dataset.state = state;
+    setText(this.#words, LABELS[state] ?? "Desk not reachable");
+    setText(this.#more, status ? detail(status) : "");
+  }
+}
+
+function detail({ state, admitted_in_window: admitted, max, window_s: window, opens_again_at: at }) {
+  if (state === "closed") {
+    return `${admitted} of ${max} automatic refunds in ${window} s`;
+  }
+  if (state === "half_open") {
+    return "one refund is let through as a trial";
+  }
+  const seconds = at ? Math.ceil((new Date(at) - new Date()) / 1000) : 0;
+  return seconds > 0 ? `automatic refunds pause, trial in ${seconds} s` : "automatic refunds pause";
+}
+
+/** Change a text only when it differs: the line is read aloud when it changes. */
+function setText(node, text) {
+  if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}

@@ -1,0 +1,196 @@
+/** What is in the Slack workspace, kept up to date; one person looks at it at a time. */
+
+import { Backoff, pause } from "./backoff.js";
+import { getJson, postJson, query } from "./http.js";
+import { ofTs } from "./time.js";
+
+const SLACK = "/sandbox/slack";
+const HURRY_MS = 500;
+export const HOME = "home";
+
+export class SlackStore {
+  channels = [];
+  views = [];
+  home = null;
+  isLive = true;
+  #messages = new Map();
+  #seen = new Map();
+  #onChange;
+  #pulling = Promise.resolve();
+  #beganAt = null;
+
+  /** `workspace` is workspace.json; `onChange` is called after everything that may look different. */
+  constructor(workspace, onChange) {
+    this.people = workspace.people;
+    this.app = workspace.app;
+    this.name = workspace.name;
+    this.me = this.people[0];
+    this.place = null;
+    this.#onChange = onChange;
+    this.#name(workspace);
+  }
+
+  /** Stay up to date for as long as the page is open. */
+  async watch() {
+    const backoff = new Backoff();
+    let version = -1;
+    for (;;) {
+      try {
+        const asked = performance.now();
+        const found = await getJson(`${SLACK}/changes${query({ after: version })}`);
+        if (found.version !== version || !this.isLive) {
+          this.isLive = true;
+          await this.pull();
+          version = found.version;
+        } else if (performance.now() - asked < HURRY_MS) {
+          // A desk about to stop lets nobody wait.
+          await pause(HURRY_MS);
+        }
+        backoff.reset();
+      } catch {
+        this.isLive = false;
+        this.#onChange();
+        await backoff.wait();
+      }
+    }
+  }
+
+  /** Read everything anew, one reading after the other. */
+  pull() {
+    this.#pulling = this.#pulling.catch(() => {}).then(() => this.#read());
+    return this.#pulling;
+  }
+
+  /** Look through the eyes of somebody else. */
+  async become(person) {
+    this.me = person;
+    this.views = [];
+    this.home = null;
+    this.#messages.clear();
+    if (this.place === HOME) {
+      await this.openHome();
+    }
+    await this.pull();
+  }
+
+  /** Go to a channel by id, or to the app's Home tab. */
+  async go(place) {
+    this.place = place;
+    if (place === HOME) {
+      this.#onChange();
+      await this.openHome();
+      await this.pull();
+    } else {
+      this.#see();
+      this.#onChange();
+    }
+  }
+
+  channel(id) {
+    return this.channels.find((one) => one.id === id);
+  }
+
+  messages(channelId) {
+    return this.#messages.get(channelId)?.list ?? [];
+  }
+
+  /** Tell whether somebody wrote in the channel since this person looked. */
+  isUnread(channelId) {
+    const seen = this.#seen.get(`${this.me.id}/${channelId}`) ?? this.#beganAt;
+    return this.messages(channelId).some(
+      (one) =>
+        ofTs(one.ts) > seen &&
+        one.user !== this.me.user_id &&
+        (one.thread_ts === null || one.thread_ts === one.ts || one.ephemeral_for !== null),
+    );
+  }
+
+  click(message, act) {
+    return this.#do("click", { channel: message.channel, ts: message.ts, ...act });
+  }
+
+  clickView(viewId, act) {
+    return this.#do("click", { view_id: viewId, ...act });
+  }
+
+  submit(viewId, values) {
+    return this.#do("submit", { view_id: viewId, values });
+  }
+
+  async close(viewId) {
+    await this.#do("close", { view_id: viewId });
+    await this.pull();
+  }
+
+  command(command, text) {
+    return this.#do("command", { command, text, channel: this.place });
+  }
+
+  post(text) {
+    return this.#do("messages", { channel: this.place, text });
+  }
+
+  openHome() {
+    return this.#do("home", {});
+  }
+
+  #do(path, body) {
+    return postJson(`${SLACK}/${path}`, { user: this.me.id, ...body });
+  }
+
+  async #read() {
+    const person = this.me;
+    const user = query({ user: person.id });
+    const [channels, views, home] = await Promise.all([
+      getJson(`${SLACK}/channels`),
+      getJson(`${SLACK}/views${user}`),
+      this.place === HOME ? getJson(`${SLACK}/home${user}`) : this.home,
+    ]);
+    const mine = channels.filter((one) => one.members.includes(person.user_id));
+    this.place ??= mine[0].id;
+    await Promise.all(mine.map((channel) => this.#readChannel(channel, person)));
+    if (person !== this.me) {
+      return;
+    }
+    Object.assign(this, { channels: mine, views, home });
+    this.#beganAt ??= this.#newest(mine);
+    this.#see();
+    this.#onChange();
+  }
+
+  /** Messages elsewhere are read when there are more than before; those in view may have changed. */
+  async #readChannel({ id, messages: count }, person) {
+    const known = this.#messages.get(id);
+    if (known && known.count === count && known.user === person.id && id !== this.place) {
+      return;
+    }
+    const path = `${SLACK}/messages${query({ channel: id, user: person.id })}`;
+    const list = await getJson(path);
+    if (person === this.me) {
+      this.#messages.set(id, { count, list, user: person.id });
+    }
+  }
+
+  #see() {
+    const newest = this.messages(this.place).at(-1);
+    if (newest) {
+      this.#seen.set(`${this.me.id}/${this.place}`, ofTs(newest.ts));
+    }
+  }
+
+  /** What was written before the page came is nobody's news. */
+  #newest(channels) {
+    const times = channels.flatMap(({ id }) => this.messages(id).map((one) => ofTs(one.ts)));
+    return times.reduce((a, b) => (a > b ? a : b), new Date(0));
+  }
+
+  #name({ people, app, user_groups: groups }) {
+    const users = new Map([...people, app].map((one) => [one.user_id, one.name]));
+    const handles = new Map(groups.map((one) => [one.id, one.handle]));
+    this.names = {
+      user: (id) => users.get(id),
+      group: (id) => handles.get(id),
+      channel: (id) => this.channel(id)?.name,
+    };
+  }
+}

@@ -1,0 +1,400 @@
+"""The notifier against the real stand-in: each answer of Slack becomes the right next step."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain.approvals import Approval, Status
+from agent.domain.payload import Payload
+from agent.ports import (
+    Delivered,
+    Delivery,
+    DeliveryAnswer,
+    DeliveryKind,
+    MessageRef,
+    TryAgain,
+    Undeliverable,
+)
+from bot.slack.channels import Channels, SlackNotReady, check_channels, identify
+from bot.slack.client import SlackNotifier, web_client
+from storage import decisions
+from storage.transaction import Store
+from tests.support.desk import KeepingNotifier
+from tests.support.slack_sandbox import APPROVALS, BOT_TOKEN, ONCALL
+from tests.support.slack_server import WANTED, Servers, SlackStory, running_servers, slack_story
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    with running_servers() as running:
+        yield running
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """Return one kind of database: what is tried here does not depend on it."""
+    return f"sqlite:///{tmp_path / 'desk.db'}"
+
+
+@pytest.fixture
+def story(servers: Servers, tmp_path: Path, store: Store) -> Iterator[SlackStory]:
+    with slack_story(servers, tmp_path, store) as told:
+        yield told
+
+
+def waiting(story: SlackStory) -> Approval:
+    """Return a pending approval whose card nobody has posted."""
+    owner = story.desk.shop.order("ORD-1001")
+    assert owner is not None
+    sender, story.sender = story.sender, KeepingNotifier()
+    story.asks_refund(story.opens_chat(owner.customer_id), "160.00")
+    story.sender = sender
+    return story.only(Status.PENDING)
+
+
+def delivery(story: SlackStory, approval: Approval | None, **changes: Any) -> Delivery:
+    """Return the posting of a card; changes make it another delivery."""
+    view = None
+    if approval is not None:
+        with story.desk.store.transaction(write=False) as tx:
+            view = decisions.view(tx, story.approval(approval.id))
+    first = Delivery(
+        outbox_id="out_00000000000000000000000001",
+        kind=DeliveryKind.CARD,
+        body={},
+        approval=view,
+        refs=(),
+        created_at=story.clock.now(),
+        ambiguous=False,
+    )
+    return replace(first, **changes)
+
+
+def post(story: SlackStory, approval: Approval, **changes: Any) -> MessageRef:
+    """Post a card and return where it is."""
+    answer = story.sender.deliver(delivery(story, approval, **changes))
+    assert isinstance(answer, Delivered)
+    (ref,) = answer.refs
+    return ref
+
+
+def message(story: SlackStory, ref: MessageRef) -> dict[str, Any]:
+    (found,) = (m for m in posted(story, ref.channel) if m["ts"] == ref.ts)
+    return found
+
+
+def posted(story: SlackStory, channel: str = APPROVALS) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = story.slack.look("/messages", channel=channel)
+    return found
+
+
+def fault(story: SlackStory, method: str, **how: Any) -> None:
+    story.slack.act("/faults", 204, method=method, **how)
+
+
+def block_types(found: dict[str, Any]) -> set[str]:
+    return {block["type"] for block in found["blocks"]}
+
+
+# --- posting
+
+
+def test_a_card_is_posted_whole_and_marked(story: SlackStory) -> None:
+    approval = waiting(story)
+    found = message(story, post(story, approval))
+    assert found["metadata"] == {
+        "event_type": "supportdesk",
+        "event_payload": {
+            "approval_id": approval.id,
+            "outbox_id": "out_00000000000000000000000001",
+        },
+    }
+    assert "table" in block_types(found)
+    assert found["text"].startswith("Refund needs approval · 160.00 USD on order ORD-1001.")
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        (
+            {"error": "ratelimited", "retry_after": 7},
+            TryAgain("ratelimited", 7.0, ambiguous=False),
+        ),
+        ({"status": 429, "retry_after": 30}, TryAgain("ratelimited", 30.0, ambiguous=False)),
+        ({"error": "internal_error"}, TryAgain("internal_error", None, ambiguous=True)),
+        ({"error": "fatal_error"}, TryAgain("fatal_error", None, ambiguous=True)),
+        ({"error": "brand_new_error"}, TryAgain("brand_new_error", None, ambiguous=False)),
+        ({"error": "not_in_channel"}, Undeliverable("not_in_channel")),
+        ({"error": "channel_not_found"}, Undeliverable("channel_not_found")),
+        ({"error": "is_archived"}, Undeliverable("is_archived")),
+        ({"error": "restricted_action"}, Undeliverable("restricted_action")),
+        ({"error": "missing_scope"}, Undeliverable("missing_scope")),
+        ({"error": "invalid_auth"}, Undeliverable("invalid_auth")),
+        ({"error": "account_inactive"}, Undeliverable("account_inactive")),
+    ],
+)
+def test_each_refusal_of_a_post_has_its_meaning(
+    story: SlackStory, how: dict[str, Any], expected: DeliveryAnswer
+) -> None:
+    fault(story, "chat.postMessage", **how)
+    assert story.sender.deliver(delivery(story, waiting(story))) == expected
+    assert posted(story) == []
+
+
+@pytest.mark.parametrize("status", [500, 502, 503])
+def test_a_server_error_leaves_open_whether_the_post_arrived(
+    story: SlackStory, status: int
+) -> None:
+    fault(story, "chat.postMessage", status=status)
+    answer = story.sender.deliver(delivery(story, waiting(story)))
+    assert isinstance(answer, TryAgain)
+    assert answer.ambiguous
+
+
+def test_without_a_connection_nothing_was_sent(story: SlackStory) -> None:
+    closed = web_client(BOT_TOKEN, "http://127.0.0.1:9/api/", timeout_s=2)
+    channels = check_channels(story.slack.client, WANTED)
+    notifier = SlackNotifier(closed, channels, story.desk.store, story.clock)
+    answer = notifier.deliver(delivery(story, waiting(story)))
+    assert isinstance(answer, TryAgain)
+    assert not answer.ambiguous
+
+
+def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(story: SlackStory) -> None:
+    approval = waiting(story)
+    first = post(story, approval)
+    again = post(story, approval, ambiguous=True)
+    assert again == first
+    assert len(posted(story)) == 1
+
+
+def test_a_post_that_never_arrived_is_sent_after_the_look(story: SlackStory) -> None:
+    approval = waiting(story)
+    post(story, approval, outbox_id="out_00000000000000000000000009")
+    ref = post(story, approval, ambiguous=True)
+    assert len(posted(story)) == 2
+    assert message(story, ref)["metadata"]["event_payload"]["outbox_id"].endswith("1")
+
+
+def test_a_look_that_slack_puts_off_is_made_later(story: SlackStory) -> None:
+    approval = waiting(story)
+    fault(story, "conversations.history", error="ratelimited", retry_after=11)
+    answer = story.sender.deliver(delivery(story, approval, ambiguous=True))
+    assert answer == TryAgain("ratelimited", 11.0, ambiguous=True)
+    assert posted(story) == []
+
+
+def test_where_nobody_may_look_two_copies_do_no_harm(story: SlackStory) -> None:
+    approval = waiting(story)
+    post(story, approval)
+    fault(story, "conversations.history", error="missing_scope")
+    post(story, approval, ambiguous=True)
+    assert len(posted(story)) == 2
+
+
+def test_a_workspace_without_tables_gets_the_classic_card_from_then_on(
+    story: SlackStory,
+) -> None:
+    approval = waiting(story)
+    fault(story, "chat.postMessage", error="invalid_blocks")
+    found = message(story, post(story, approval))
+    assert "table" not in block_types(found)
+    assert "Left to refund" in json.dumps(found["blocks"])
+    again = message(story, post(story, approval))
+    assert "table" not in block_types(again)
+
+
+def test_a_card_refused_twice_is_posted_briefly_with_review(story: SlackStory) -> None:
+    fault(story, "chat.postMessage", error="msg_blocks_too_long", times=2)
+    found = message(story, post(story, waiting(story)))
+    (row,) = (block for block in found["blocks"] if block["type"] == "actions")
+    assert [element["action_id"] for element in row["elements"]] == ["approval_review"]
+
+
+def test_a_card_refused_three_times_needs_a_person(story: SlackStory) -> None:
+    fault(story, "chat.postMessage", error="invalid_blocks", times=3)
+    answer = story.sender.deliver(delivery(story, waiting(story)))
+    assert isinstance(answer, Undeliverable)
+
+
+# --- updating
+
+
+def update(story: SlackStory, approval: Approval, *refs: MessageRef, **more: Any) -> DeliveryAnswer:
+    return story.sender.deliver(
+        delivery(story, approval, kind=DeliveryKind.CARD_UPDATE, refs=refs, **more)
+    )
+
+
+def test_every_copy_is_redrawn(story: SlackStory) -> None:
+    approval = waiting(story)
+    refs = (post(story, approval), post(story, approval))
+    assert update(story, approval, *refs) == Delivered()
+    assert all(message(story, ref)["edited"] for ref in refs)
+    assert all(message(story, ref)["metadata"] for ref in refs)
+
+
+def test_a_deleted_copy_is_reported_while_another_stays(story: SlackStory) -> None:
+    approval = waiting(story)
+    kept, gone = post(story, approval), post(story, approval)
+    story.slack.client.chat_delete(channel=gone.channel, ts=gone.ts)
+    assert update(story, approval, kept, gone) == Delivered(lost_refs=(gone,))
+    assert len(posted(story)) == 1
+
+
+@pytest.mark.parametrize("error", ["message_not_found", "cant_update_message"])
+def test_a_card_that_is_gone_is_posted_afresh(story: SlackStory, error: str) -> None:
+    approval = waiting(story)
+    ref = post(story, approval)
+    fault(story, "chat.update", error=error)
+    answer = update(story, approval, ref)
+    assert isinstance(answer, Delivered)
+    assert answer.lost_refs == (ref,)
+    (fresh,) = answer.refs
+    assert fresh != ref
+    assert "approval_approve" in json.dumps(message(story, fresh)["blocks"])
+
+
+def test_an_update_that_must_wait_waits(story: SlackStory) -> None:
+    approval = waiting(story)
+    ref = post(story, approval)
+    fault(story, "chat.update", error="ratelimited", retry_after=3)
+    assert update(story, approval, ref) == TryAgain("ratelimited", 3.0, ambiguous=False)
+
+
+def test_an_update_before_its_card_waits_a_little_and_not_for_ever(story: SlackStory) -> None:
+    approval = waiting(story)
+    created_at = story.clock.now()
+    answer = update(story, approval, created_at=created_at)
+    assert answer == TryAgain("the card is not posted yet", 3.0, ambiguous=False)
+    story.clock.advance(seconds=60)
+    assert update(story, approval, created_at=created_at) == Delivered()
+    assert posted(story) == []
+
+
+# --- everything else
+
+
+def test_a_thread_line_is_not_repeated_when_its_answer_was_lost(story: SlackStory) -> None:
+    approval = waiting(story)
+    ref = post(story, approval)
+    line = delivery(
+        story, approval, kind=DeliveryKind.THREAD, refs=(ref,), body={"status": "expired"}
+    )
+    assert story.sender.deliver(line) == Delivered()
+    assert story.sender.deliver(replace(line, ambiguous=True)) == Delivered()
+    (said,) = (m for m in posted(story) if m["thread_ts"] == ref.ts)
+    assert "expired" in said["text"]
+
+
+def whisper(story: SlackStory, **body: str) -> DeliveryAnswer:
+    filled: Payload = {"channel": APPROVALS, "text": "Too late <!here> *now*.", **body}
+    return story.sender.deliver(delivery(story, None, kind=DeliveryKind.EPHEMERAL, body=filled))
+
+
+def test_a_private_answer_is_literal_and_for_one_person(story: SlackStory) -> None:
+    assert whisper(story, user="U07ANARIBEI") == Delivered()
+    (found,) = posted(story)
+    assert found["ephemeral_for"] == "U07ANARIBEI"
+    assert found["text"] == "Too late &lt;!here&gt; *now*."
+    assert found["blocks"][0]["text"]["type"] == "plain_text"
+
+
+@pytest.mark.parametrize("channel", [APPROVALS, ""])
+def test_somebody_who_is_not_in_the_channel_reads_it_as_a_direct_message(
+    story: SlackStory, channel: str
+) -> None:
+    fault(story, "chat.postEphemeral", error="user_not_in_channel")
+    assert whisper(story, user="U07ANARIBEI", channel=channel) == Delivered()
+    (found,) = posted(story, "D07ANARIBEI")
+    assert "Too late" in found["text"]
+
+
+def test_a_hand_off_goes_to_the_people_of_the_approvals(story: SlackStory) -> None:
+    body: Payload = {
+        "conversation_id": "cnv_1",
+        "customer": "cus_clara",
+        "reason": "wants <https://evil.example|store credit>",
+        "words": ["Hello", "Can I have *store credit*?"],
+    }
+    answer = story.sender.deliver(delivery(story, None, kind=DeliveryKind.HAND_OFF, body=body))
+    assert answer == Delivered()
+    (found,) = posted(story)
+    assert "Can I have *store credit*?" in json.dumps(found["blocks"])
+    assert "cus_clara" in found["text"]
+
+
+def test_a_hand_off_of_long_words_still_fits(story: SlackStory) -> None:
+    body: Payload = {
+        "conversation_id": "cnv_1",
+        "customer": "&" * 4_000,
+        "reason": "&" * 4_000,
+        "words": ["&" * 4_000] * 3,
+    }
+    answer = story.sender.deliver(delivery(story, None, kind=DeliveryKind.HAND_OFF, body=body))
+    assert answer == Delivered()
+    assert len(posted(story)) == 1
+
+
+def test_an_alert_goes_to_the_people_on_call_once(story: SlackStory) -> None:
+    body: Payload = {"text": "A refund has no clear outcome.", "approval_id": "apr_1"}
+    alert = delivery(story, None, kind=DeliveryKind.ONCALL, body=body)
+    assert story.sender.deliver(alert) == Delivered()
+    assert story.sender.deliver(replace(alert, ambiguous=True)) == Delivered()
+    (found,) = posted(story, ONCALL)
+    assert "apr_1" in json.dumps(found["blocks"])
+
+
+# --- the workspace
+
+
+def test_channels_are_found_by_name_and_by_id(story: SlackStory) -> None:
+    assert check_channels(story.slack.client, WANTED) == Channels(APPROVALS, ONCALL, "C07REVIEW")
+
+
+def test_the_token_says_whose_workspace_it_is(story: SlackStory) -> None:
+    workspace = identify(story.slack.client)
+    assert (workspace.team_id, workspace.bot_user_id) == ("T07SHOPSTRM", "U07SUPPDESK")
+
+
+@pytest.mark.parametrize(
+    ("flag", "problem"),
+    [
+        ({"is_ext_shared": True}, "shared with another company"),
+        ({"is_archived": True}, "is archived"),
+        ({"is_member": False}, "invite it"),
+    ],
+)
+def test_a_channel_the_desk_must_not_or_cannot_use_is_refused(
+    servers: Servers, tmp_path: Path, store: Store, flag: dict[str, Any], problem: str
+) -> None:
+    with slack_story(servers, tmp_path, store) as story:
+        config = story.slack.config
+        first = replace(config.channels[0], **flag)
+    with (
+        pytest.raises(SlackNotReady, match=problem) as refused,
+        slack_story(servers, tmp_path, store, channels=(first, *config.channels[1:])),
+    ):
+        pass
+    assert not refused.value.temporary
+
+
+def test_an_unknown_channel_is_refused_and_an_outage_is_not_held_against_it(
+    story: SlackStory,
+) -> None:
+    client = story.slack.client
+    with pytest.raises(SlackNotReady, match="sees no channel #nowhere") as unknown:
+        check_channels(client, replace(WANTED, approvals="#nowhere"))
+    assert not unknown.value.temporary
+    fault(story, "conversations.info", error="ratelimited")
+    with pytest.raises(SlackNotReady, match="ratelimited") as outage:
+        check_channels(client, WANTED)
+    assert outage.value.temporary
+    fault(story, "auth.test", error="invalid_auth")
+    with pytest.raises(SlackNotReady, match="invalid_auth") as token:
+        identify(client)
+    assert not token.value.temporary
