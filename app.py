@@ -353,9 +353,11 @@ def _open_cli() -> Iterator[Desk]:
     """Yield a desk for one command, with a heartbeat of its own while it lasts."""
     settings = load_settings()
     core = _core(settings, f"cli-{SystemIds().new('rpl')}", lambda _lane: None)
-    with Heartbeat(core.desk):
-        yield core.desk
-    core.desk.store.close()
+    try:
+        with Heartbeat(core.desk):
+            yield core.desk
+    finally:
+        core.desk.store.close()
 
 
 def _upgrade() -> str:

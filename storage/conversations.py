@@ -1,6 +1,7 @@
 """Conversations and the customer's log of events."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,11 +42,12 @@ _BY_CLIENT_ID = select(events).where(
     events.c.client_id == bindparam("client"),
 )
 _OF_RUN = (
-    select(events)
-    .join(runs, runs.c.message_id == events.c.id)
-    .where(runs.c.id == bindparam("run"))
+    select(events).join(runs, runs.c.message_id == events.c.id).where(runs.c.id == bindparam("run"))
 )
 _BY_OUTCOME = select(events.c.id).where(events.c.outcome_key == bindparam("outcome"))
+_LAST_SEQS = select(conversations.c.id, conversations.c.last_seq).where(
+    conversations.c.id.in_(bindparam("conversation_ids", expanding=True))
+)
 _READ = (
     update(conversations)
     .where(
@@ -208,6 +210,12 @@ def words_of_run(tx: Tx, run_id: RunId) -> str:
 def is_told(tx: Tx, outcome_key: str) -> bool:
     """Tell whether the customer's message about an outcome is there already."""
     return tx.one(_BY_OUTCOME, outcome=outcome_key) is not None
+
+
+def last_seqs(tx: Tx, conversation_ids: Collection[ConversationId]) -> dict[ConversationId, int]:
+    """Return the newest seq of each conversation that exists."""
+    rows = tx.all(_LAST_SEQS, conversation_ids=list(conversation_ids))
+    return {ConversationId(row["id"]): row["last_seq"] for row in rows}
 
 
 def mark_read(tx: Tx, conversation_id: ConversationId, seq: int) -> None:

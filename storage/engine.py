@@ -56,6 +56,12 @@ def _sqlite_connect(connection: sqlite3.Connection, _entry: ConnectionPoolEntry)
         "busy_timeout=10000",
     ):
         connection.execute(f"PRAGMA {pragma}")
+    # A byte that is no UTF-8 must show as a damaged row, not keep the whole table from being read.
+    connection.text_factory = _lenient_text
+
+
+def _lenient_text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
 
 
 def _sqlite_begin(connection: Connection) -> None:

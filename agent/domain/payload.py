@@ -37,7 +37,8 @@ def parse_strict(text: str) -> Payload:
             parse_float=_no_float,
             parse_constant=_no_float,
         )
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        # Besides bad JSON: Python refuses whole numbers of over 4,300 digits.
         raise InvalidPayload("payload", "not valid JSON") from error
     if not isinstance(value, dict):
         raise InvalidPayload("payload", "not a JSON object")

@@ -72,12 +72,13 @@ def parse_arguments(tool: Tool, raw: str) -> Arguments:
             raw or "{}", parse_float=str, parse_constant=_refuse, object_pairs_hook=_unique
         )
         return tool.arguments.model_validate(value)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidInput("arguments", "not valid JSON") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "arguments"
         raise InvalidInput(where, first["msg"]) from error
+    except (ValueError, RecursionError) as error:
+        # Besides bad JSON: Python refuses whole numbers of over 4,300 digits.
+        raise InvalidInput("arguments", "not valid JSON") from error
 
 
 def failure(code: str, message: str) -> Payload:

@@ -145,10 +145,11 @@ def _decide(view: ApprovalView) -> Block:
         "confirm": plain("Approve"),
         "deny": plain("Not yet"),
     }
+    edit = [] if approval.amount is None else [button(Action.EDIT, "Edit", value)]
     return actions(
         _block_id(view),
         approve,
-        button(Action.EDIT, "Edit", value),
+        *edit,
         button(Action.REJECT, "Reject", value, "danger"),
         button(Action.REVIEW, "Details", value),
     )

@@ -28,7 +28,6 @@ from bot.slack.channels import Channels
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
 from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
-from bot.slack.text import clip_bytes
 from storage import approvals, cards, decisions
 from storage.transaction import Store
 
@@ -46,7 +45,6 @@ _SKEW = timedelta(minutes=2)
 # A card that another worker is posting right now is noted within its lease.
 _CARD_ON_ITS_WAY = timedelta(seconds=60)
 _LOOK_AGAIN = timedelta(seconds=3)
-_UPDATE_BYTES = 3_800
 
 _Message: TypeAlias = dict[str, Any]
 
@@ -103,7 +101,7 @@ class SlackNotifier(Notifier):
     def _post_card(self, delivery: Delivery, view: ApprovalView) -> Delivered:
         channel = self._channels.approvals
         found = self._arrived(delivery, channel, None)
-        if found is not None:
+        if found is not None and self._redraw(view, found, None):
             return Delivered((found,))
         ref = self._send_card(view, lambda card: self._post(delivery, channel, card))
         if view.approval.supersedes is not None:
@@ -120,9 +118,9 @@ class SlackNotifier(Notifier):
             return Delivered(lost_refs=lost)
         channel = self._channels.approvals
         found = self._arrived(delivery, channel, None)
-        fresh = found or self._send_card(
-            view, lambda card: self._post(delivery, channel, card), url
-        )
+        if found is not None and self._redraw(view, found, url):
+            return Delivered((found,), lost)
+        fresh = self._send_card(view, lambda card: self._post(delivery, channel, card), url)
         return Delivered((fresh,), lost)
 
     def _redraw(self, view: ApprovalView, ref: MessageRef, url: str | None) -> bool:
@@ -133,7 +131,7 @@ class SlackNotifier(Notifier):
                 channel=ref.channel,
                 ts=ref.ts,
                 blocks=card.blocks,
-                text=clip_bytes(card.text, _UPDATE_BYTES),
+                text=card.text,
                 parse="none",
                 link_names=False,
             )

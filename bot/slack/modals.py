@@ -133,7 +133,7 @@ def review_modal(view: ApprovalView, people: People, channel: str) -> Block:
             *_everything(view, people),
             actions(
                 f"act:{approval.id}:{approval.revision}",
-                button(Action.EDIT, "Edit", value),
+                *([] if approval.amount is None else [button(Action.EDIT, "Edit", value)]),
                 button(Action.REJECT, "Reject", value, "danger"),
             ),
         ],

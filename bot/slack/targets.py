@@ -46,7 +46,6 @@ class BreakerTarget(_Named):
 
     v: Literal[1] = 1
     generation: Annotated[int, Field(ge=0)]
-    channel: Annotated[str, Field(max_length=64)] = ""
 
 
 def read_target(text: str | None) -> Target | None:

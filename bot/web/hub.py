@@ -24,8 +24,7 @@ def last_seqs_of(store: Store) -> LastSeqs:
 
     def look(watched: frozenset[ConversationId]) -> dict[ConversationId, int]:
         with store.transaction(write=False) as tx:
-            found = [conversations.get(tx, conversation_id) for conversation_id in watched]
-        return {one.id: one.last_seq for one in found if one is not None}
+            return conversations.last_seqs(tx, watched)
 
     return look
 

@@ -25,7 +25,7 @@ def refused(
         headers=headers or {},
         status_code=status,
     )
-    return SlackApiError("refused", response)
+    return SlackApiError("refused", response)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def refused(
         (TimeoutError("read timed out"), Meaning.UNCLEAR),
         (URLError(TimeoutError()), Meaning.UNCLEAR),
         (ConnectionResetError(), Meaning.UNCLEAR),
-        (RemoteDisconnected(), Meaning.UNCLEAR),
+        (RemoteDisconnected("closed"), Meaning.UNCLEAR),
         (SlackRequestError("odd"), Meaning.UNCLEAR),
         (URLError(ConnectionRefusedError()), Meaning.NOT_SENT),
         (URLError(gaierror(-2, "unknown host")), Meaning.NOT_SENT),

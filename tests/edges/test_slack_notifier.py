@@ -172,6 +172,14 @@ def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(story: SlackStor
     assert len(posted(story)) == 1
 
 
+def test_a_found_card_is_redrawn_as_the_request_is_now(story: SlackStory) -> None:
+    approval = waiting(story)
+    ref = post(story, approval)
+    story.clock.advance(minutes=31)
+    assert post(story, approval, ambiguous=True) == ref
+    assert "approval_approve" not in json.dumps(message(story, ref)["blocks"])
+
+
 def test_a_post_that_never_arrived_is_sent_after_the_look(story: SlackStory) -> None:
     approval = waiting(story)
     post(story, approval, outbox_id="out_00000000000000000000000009")

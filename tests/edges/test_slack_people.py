@@ -161,7 +161,7 @@ def test_an_account_that_may_not_decide_is_known_as_such(
     store: Store,
     flags: dict[str, Any],
     kind: ActorKind,
-    active: bool,  # noqa: FBT001
+    active: bool,
 ) -> None:
     with slack_story(servers, tmp_path, store):
         pass

@@ -21,6 +21,7 @@ from agent.tools.refunds import (
     ISSUE_REFUND,
     REFUND_STATUS,
     IssueRefund,
+    read_refund_payload,
     refund_payload,
     to_proposal,
 )
@@ -231,6 +232,55 @@ def test_the_payload_holds_what_decides_and_none_of_the_models_prose() -> None:
     assert canonical(payload) == (
         '{"amount":{"currency":"JPY","minor":1500},"customer_id":"cus_ana","order_id":"ORD-7"}'
     )
+
+
+STORED: dict[str, Any] = {
+    "order_id": "ORD-7",
+    "customer_id": "cus_ana",
+    "amount": {"minor": 1500, "currency": "JPY"},
+}
+
+
+def test_what_was_stored_is_what_is_paid() -> None:
+    payload = refund_payload(
+        order_id="ORD-7", customer_id=CustomerId("cus_ana"), amount=Money(1500, "JPY")
+    )
+    assert payload == STORED
+    assert read_refund_payload(canonical(payload)) == ("ORD-7", Money(1500, "JPY"))
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        pytest.param("", "payload", id="nothing"),
+        pytest.param("[]", "payload", id="a list"),
+        pytest.param("{}", "order_id", id="an empty object"),
+        pytest.param(json.dumps(STORED)[:-1], "payload", id="cut off"),
+        pytest.param(json.dumps(STORED | {"order_id": 7}), "order_id", id="a number for an order"),
+        pytest.param(json.dumps(STORED | {"amount": 1500}), "amount", id="a bare number"),
+        pytest.param(json.dumps(STORED | {"note": ""}), "note", id="a field too many"),
+        *(
+            pytest.param(
+                json.dumps(STORED | {"amount": {"minor": minor, "currency": "JPY"}}),
+                "amount.minor",
+                id=f"{minor!r} for minor units",
+            )
+            for minor in (0, -1, 1500.0, "1500", True, None)
+        ),
+        pytest.param(
+            json.dumps(STORED | {"amount": {"minor": 1500}}), "amount.currency", id="no currency"
+        ),
+        pytest.param(
+            json.dumps(STORED | {"amount": {"minor": 1500, "currency": "QQQ"}}),
+            "currency",
+            id="no such currency",
+        ),
+    ],
+)
+def test_a_damaged_payload_names_the_bad_field(text: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_refund_payload(text)
+    assert refused.value.field == field
 
 
 def test_money_is_shown_in_minor_units_code_and_words() -> None:
