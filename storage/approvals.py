@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypedDict
 
-from sqlalchemy import bindparam, func, insert, select, text, update
+from sqlalchemy import and_, bindparam, func, insert, select, text, update
 from typing_extensions import Unpack
 
 from agent.domain.approvals import Approval, Event, Snapshot, Status, move
@@ -65,6 +65,23 @@ _REJECTED_TWIN = (
         text("status = 'rejected'"),
     )
     .limit(1)
+)
+_this = approvals.alias("this")
+_REJECTIONS_LIKE = (
+    select(func.count().label("n"))
+    .select_from(approvals)
+    .join(
+        _this,
+        and_(
+            _this.c.conversation_id == approvals.c.conversation_id,
+            _this.c.order_id == approvals.c.order_id,
+        ),
+    )
+    .where(
+        _this.c.id == bindparam("approval"),
+        _this.c.status == "rejected",
+        approvals.c.status == "rejected",
+    )
 )
 _RESERVED = select(approvals.c.idempotency_key, approvals.c.amount_minor).where(
     approvals.c.order_id == bindparam("order"),
@@ -256,6 +273,14 @@ def pending_twin(tx: Tx, key: str) -> Approval | None:
 def is_rejected_twin(tx: Tx, conversation_id: ConversationId, key: str) -> bool:
     """Tell whether people rejected an identical proposal in this conversation."""
     return tx.one(_REJECTED_TWIN, conversation=conversation_id, key=key) is not None
+
+
+def rejections_like(tx: Tx, approval_id: ApprovalId) -> int:
+    """Return how often people rejected refunds on a rejected one's order in its conversation.
+
+    Zero when this one was not rejected.
+    """
+    return _number(tx.one(_REJECTIONS_LIKE, approval=approval_id))
 
 
 def reservations(tx: Tx, order_id: str, besides: ApprovalId | None) -> dict[str, int]:

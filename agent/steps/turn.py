@@ -25,7 +25,7 @@ from agent.steps.hand_off import hand_off
 from agent.tools.base import Arguments, Caller, Tool, failure, parse_arguments
 from agent.tools.refunds import IssueRefund
 from agent.tools.registry import INSTRUCTIONS, SPECS, TOOLS, HandOff
-from storage import audit, conversations, outbox, runs
+from storage import approvals, audit, conversations, outbox, runs
 from storage.runs import Turn
 from storage.transaction import Tx
 
@@ -48,7 +48,8 @@ def take_turn(desk: Desk) -> bool:
     if heard:
         return True
     try:
-        _drive(desk, turn)
+        if not _escalate(desk, turn):
+            _drive(desk, turn)
     except FenceLost:
         log.info("turn of %s was taken over", turn.run_id)
     return True
@@ -76,6 +77,20 @@ def _drive(desk: Desk, turn: Turn) -> None:
         _keep(desk, turn, answer)
     hand_off(desk, turn, "The assistant went round in circles.")
     tell.tell_failed(desk, turn, "too many steps", TOO_MANY_STEPS)
+
+
+def _escalate(desk: Desk, turn: Turn) -> bool:
+    """Hand over to a person when people have said no as often as the policy allows."""
+    approval_id = turn.row.approval_id
+    if turn.row.kind != "outcome" or approval_id is None:
+        return False
+    with desk.store.transaction(write=False) as tx:
+        rejections = approvals.rejections_like(tx, approval_id)
+    if rejections < desk.policy.max_revisions:
+        return False
+    hand_off(desk, turn, "max_revisions_exceeded")
+    tell.tell_failed(desk, turn, "max_revisions_exceeded")
+    return True
 
 
 def unanswered(transcript: tuple[ChatMessage, ...]) -> tuple[ToolCall, ...]:

@@ -72,6 +72,16 @@ def test_somebody_on_call_acknowledges_once(story: SlackStory) -> None:
     assert story.whispers("mia", ONCALL)[-1] == f"{OLU.name} has acknowledged it already."
 
 
+def test_the_command_says_that_refunds_are_paused_and_when_one_is_tried(
+    story: SlackStory,
+) -> None:
+    story.slack.act("/command", user="olu", command="/refunds", text="breaker")
+    assert "Automatic refunds are paused until" in story.whispers("olu")[-1]
+    story.clock.advance(seconds=31)
+    story.slack.act("/command", user="olu", command="/refunds", text="breaker")
+    assert "as a trial" in story.whispers("olu")[-1]
+
+
 def test_others_cannot_acknowledge(story: SlackStory) -> None:
     click(story, "sam", "breaker_acknowledge")
     assert "Only people on call" in story.whispers("sam", ONCALL)[-1]

@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from sqlalchemy import text
 
 from agent.domain.approvals import Approval, Status
 from agent.domain.money import Money
 from bot.sandbox.cast import ANA, BEN, MIA, PEOPLE
+from bot.sandbox.slack_delivery import FORM
 from storage.transaction import Store
 from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story
 
@@ -389,11 +392,53 @@ def test_people_of_another_workspace_cannot_decide(
     )
     with slack_story(servers, tmp_path, store, people=strangers) as story:
         approval = story.parks()
-        answer = story.clicks("ana", approval, "approval_approve")
-        assert answer["status"] == 200
-        assert "Only people of this workspace" in story.whispers("ana")[-1]
+        for action_id in ("approval_approve", "approval_edit", "approval_review"):
+            answer = story.clicks("ana", approval, action_id)
+            assert answer["status"] == 200
+            assert "Only people of this workspace" in story.whispers("ana")[-1]
+        assert story.forms("ana") == 0
         assert story.approval(approval.id).status is Status.PENDING
-        assert story.trail().count("decision.refused") == 1
+        assert story.trail().count("decision.refused") == 3
+
+
+def test_a_form_sent_by_somebody_of_another_workspace_is_refused(story: SlackStory) -> None:
+    approval = story.parks()
+    story.clicks("ana", approval, "approval_review")
+    form = story.form("ana")
+    view = {name: form[name] for name in ("type", "callback_id", "private_metadata", "state")}
+    payload = {
+        "type": "view_submission",
+        "user": {"id": ANA.slack_user_id, "team_id": "T0OTHERCOMP"},
+        "team": {"id": "T0OTHERCOMP"},
+        "view": view,
+    }
+    answer = story.sends(urlencode({"payload": json.dumps(payload)}).encode(), FORM).json()
+    assert answer["response_action"] == "update"
+    assert "Only people of this workspace" in json.dumps(answer["view"])
+    assert story.approval(approval.id).status is Status.PENDING
+    assert story.trail().count("decision.refused") == 1
+
+
+def test_a_form_is_not_offered_over_a_hash_that_was_never_shown(story: SlackStory) -> None:
+    approval = story.parks()
+    forged = json.dumps({"v": 1, "id": approval.id, "rev": 1, "h": "0" * 16})
+    story.clicks("ana", approval, "approval_edit", forged)
+    form = story.form("ana")
+    assert form["submit"] is None
+    assert "is not what is stored" in shown(form)
+
+
+def test_a_damaged_row_is_neither_shown_nor_edited(story: SlackStory) -> None:
+    approval = story.parks()
+    story.clicks("ana", approval, "approval_edit")
+    with story.desk.store.transaction() as tx:
+        tx.change(text("UPDATE approvals SET payload = '{\"amount\":1.5}'"))
+    result = story.submits("ana", amount="1.00")
+    assert result["response_action"] == "update"
+    assert "damaged" in shown(story.form("ana"))
+    story.clicks("ben", approval, "approval_review")
+    assert "damaged" in shown(story.form("ben"))
+    assert story.paid() == []
 
 
 def _value(story: SlackStory, approval: Approval) -> str:

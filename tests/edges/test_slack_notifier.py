@@ -27,17 +27,14 @@ from tests.support.desk import KeepingNotifier
 from tests.support.slack_sandbox import APPROVALS, BOT_TOKEN, ONCALL
 from tests.support.slack_server import WANTED, Servers, SlackStory, running_servers, slack_story
 
+# What is tried here does not depend on the kind of database.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     with running_servers() as running:
         yield running
-
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    """Return one kind of database: what is tried here does not depend on it."""
-    return f"sqlite:///{tmp_path / 'desk.db'}"
 
 
 @pytest.fixture
@@ -174,9 +171,9 @@ def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(story: SlackStor
 
 def test_a_found_card_is_redrawn_as_the_request_is_now(story: SlackStory) -> None:
     approval = waiting(story)
-    ref = post(story, approval)
+    created_at, ref = story.clock.now(), post(story, approval)
     story.clock.advance(minutes=31)
-    assert post(story, approval, ambiguous=True) == ref
+    assert post(story, approval, ambiguous=True, created_at=created_at) == ref
     assert "approval_approve" not in json.dumps(message(story, ref)["blocks"])
 
 
@@ -265,6 +262,26 @@ def test_a_card_that_is_gone_is_posted_afresh(story: SlackStory, error: str) -> 
     (fresh,) = answer.refs
     assert fresh != ref
     assert "approval_approve" in json.dumps(message(story, fresh)["blocks"])
+
+
+def test_a_fresh_post_whose_answer_was_lost_is_found(story: SlackStory) -> None:
+    approval = waiting(story)
+    gone, fresh = post(story, approval, outbox_id="out_earlier"), post(story, approval)
+    story.slack.client.chat_delete(channel=gone.channel, ts=gone.ts)
+    assert update(story, approval, gone, ambiguous=True) == Delivered((fresh,), (gone,))
+
+
+def test_a_link_that_slack_does_not_give_costs_nothing_else(story: SlackStory) -> None:
+    approval = story.parks()
+    fault(story, "chat.getPermalink", error="internal_error", times=3)
+    story.clicks("ana", approval, "approval_edit")
+    story.model.says("It is paid.")
+    story.submits("ana", amount="100.00")
+    successor = story.approval(approval.id).superseded_by
+    assert successor is not None
+    old, new = story.card(approval), story.card(story.approval(successor))
+    assert successor in json.dumps(old["blocks"])
+    assert "Approved and paid" in json.dumps(new["blocks"])
 
 
 def test_an_update_that_must_wait_waits(story: SlackStory) -> None:

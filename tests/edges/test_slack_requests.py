@@ -23,16 +23,14 @@ from tests.support.slack_server import Servers, SlackStory, running_servers, sla
 COMMAND = {"team_id": "T07SHOPSTRM", "user_id": ANA.slack_user_id, "command": "/refunds"}
 
 
+# What is tried here does not depend on the kind of database.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     with running_servers() as running:
         yield running
-
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    """Return one kind of database: what is tried here does not depend on it."""
-    return f"sqlite:///{tmp_path / 'desk.db'}"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -15,6 +15,7 @@ from tests.support.process import (
     as_json,
     database,
     eventually,
+    parts_of,
     running_desk,
     shown_text,
 )
@@ -57,26 +58,10 @@ def paid(desk: DeskProcess, approval: Json) -> list[int]:
     return [one["amount"]["minor"] for one in desk.payments() if one["key"] == key]
 
 
-def elements(card: Json, kind: str) -> list[Json]:
-    """Return the rich text elements of a kind on a card."""
-    found: list[Json] = []
-
-    def look(value: Any) -> None:
-        if isinstance(value, dict):
-            found.extend([value] if value.get("type") == kind else [])
-            value = list(value.values())
-        if isinstance(value, list):
-            for item in value:
-                look(item)
-
-    look(card["blocks"])
-    return found
-
-
 def signed(desk: DeskProcess, card: Json, name: str, vote: Json) -> bool:
     """Tell whether a card names a person and the second in which they decided."""
-    users = {element["user_id"] for element in elements(card, "user")}
-    times = {element["timestamp"] for element in elements(card, "date")}
+    users = {element["user_id"] for element in parts_of(card["blocks"], "user")}
+    times = {element["timestamp"] for element in parts_of(card["blocks"], "date")}
     at = int(datetime.fromisoformat(vote["at"]).timestamp())
     return desk.person(name)["slack_user_id"] in users and at in times
 
@@ -129,7 +114,7 @@ def hash_of(approval: Json) -> str:
 
 def hash_on_card(card: Json) -> str:
     """Return the hash of what the card shows: one field a line, each value as JSON."""
-    (block,) = elements(card, "rich_text_preformatted")
+    (block,) = parts_of(card["blocks"], "rich_text_preformatted")
     bound: Json = {"payload": {}}
     for row in block["elements"][0]["text"].splitlines():
         path, shown = row.split(maxsplit=1)
@@ -157,7 +142,7 @@ def test_one_click_pays_once_and_card_and_chat_say_so(desk: DeskProcess) -> None
     shown = desk.card(approval["id"], "Approved and paid")
     assert shown["ts"] == card["ts"]
     assert signed(desk, shown, "ana", vote)
-    assert elements(shown, "button") == []
+    assert parts_of(shown["blocks"], "button") == []
     assert "61.00 USD has been refunded on ORD-1005" in chat.reads("61.00 USD has been refunded")
     assert [chip["status"] for chip in chat.chips()] == ["pending", "approved", "done"]
 
@@ -262,7 +247,7 @@ def test_an_edit_through_the_api_pays_the_new_amount(desk: DeskProcess) -> None:
     assert (paid(desk, approval), paid(desk, new)) == ([], [4400])
     desk.card(new["id"], "Approved and paid")
     replaced = desk.card(approval["id"], "Replaced by an edit")
-    assert (replaced["ts"], elements(replaced, "button")) == (card["ts"], [])
+    assert (replaced["ts"], parts_of(replaced["blocks"], "button")) == (card["ts"], [])
     chat.reads("44.00 USD")
     late = desk.decides("approve", approval, desk.staff("mia"))
     assert (late.status_code, late.json()["code"]) == (409, "superseded")

@@ -377,3 +377,19 @@ def test_another_conversation_does_not_wait(story: Story) -> None:
     story.rests()
     assert story.agent_words(free) == ["free answer"]
     assert story.agent_words(held) == []
+
+
+def test_after_three_rejections_about_one_order_a_person_takes_over(story: Story) -> None:
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    chat = story.opens_chat(owner_of(story, "ORD-1001"))
+    for number, amount in enumerate(("160.00", "140.00", "120.00")):
+        story.asks_refund(chat, amount, call_id=f"call_{number}")
+        story.rejects(ana, story.only(Status.PENDING), reason=f"not eligible, {number}")
+        if number < 2:
+            story.model.says("Declined.")
+        story.rests()
+    (told,) = story.notifier.of(DeliveryKind.HAND_OFF)
+    assert told.body["reason"] == "max_revisions_exceeded"
+    assert "not eligible, 2" in story.agent_words(chat)[-1]
+    last = story.all(Status.REJECTED)[-1]
+    assert state_of(story, last.run_id) is RunState.ESCALATED

@@ -449,9 +449,25 @@ def is_over(at: str | None) -> bool:
     return at is None or datetime.now(UTC) >= datetime.fromisoformat(at)
 
 
+def unix_now() -> int:
+    """Return the time in whole seconds since 1970, as Slack stamps its requests."""
+    return int(time.time())
+
+
 def as_json(words: str) -> Json:
     """Read one JSON object."""
     return dict(json.loads(words))
+
+
+def parts_of(blocks: object, kind: str) -> list[Json]:
+    """Return every object of a `type` in a message's or a view's blocks, at any depth."""
+    found: list[Json] = []
+    if isinstance(blocks, dict):
+        found += [blocks] if blocks.get("type") == kind else []
+        blocks = list(blocks.values())
+    if isinstance(blocks, list):
+        found += [part for one in blocks for part in parts_of(one, kind)]
+    return found
 
 
 def _texts(value: object) -> Iterator[str]:

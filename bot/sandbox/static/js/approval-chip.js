@@ -3,7 +3,7 @@
 import { h, icon } from "./dom.js";
 
 const LOOKS = {
-  pending: ["clock", "In review"],
+  pending: ["clock", "Pending"],
   approved: ["check", "Approved"],
   done: ["done", "Done"],
   declined: ["declined", "Declined"],

@@ -171,7 +171,7 @@ function overflow(one, blockId, surface) {
 function dated(one, blockId, surface) {
   const node = h("input", {
     type: "date",
-    class: "block-input",
+    class: "entry",
     "data-entry": "value",
     value: one.initial_date ?? "",
     ...marks(one, blockId),
@@ -182,7 +182,7 @@ function dated(one, blockId, surface) {
 
 function typed(one, blockId) {
   return h(one.multiline ? "textarea" : "input", {
-    class: "block-input",
+    class: "entry",
     dir: "auto",
     "data-entry": "value",
     rows: one.multiline ? "3" : null,

@@ -16,6 +16,6 @@ const slack = new SlackPanel(find("#slack"), await getJson("workspace.json"), {
   },
   onChange: () => light.look(),
 });
-new Tabs([find("#tab-shop"), find("#tab-slack")]);
+new Tabs([find("#tab-shop"), find("#tab-slack")], () => slack.look());
 
 await Promise.all([light.look(), shop.start(), slack.start()]);

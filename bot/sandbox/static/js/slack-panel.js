@@ -23,7 +23,8 @@ export class SlackPanel {
   /** `onNews(isNews)` says whether something is unread anywhere; `onChange` that Slack changed. */
   constructor(root, workspace, { onNews, onChange }) {
     this.#onNews = onNews;
-    this.#store = new SlackStore(workspace, () => {
+    const isInView = () => root.checkVisibility();
+    this.#store = new SlackStore(workspace, isInView, () => {
       this.#draw();
       onChange();
     });
@@ -43,29 +44,33 @@ export class SlackPanel {
     this.#goToHash();
   }
 
+  /** Slack has come into view. */
+  look() {
+    this.#store.look();
+  }
+
   #build(root) {
     this.places = h("ul", { class: "places" });
     this.title = h("h3", { class: "place-title" });
     this.topic = h("p", { class: "place-topic" });
     this.offline = h("p", { class: "offline", role: "status", hidden: true }, "Reconnecting …");
     this.homeView = h("div", { class: "home", tabindex: "0", "aria-label": "Home" });
-    root.append(
-      h(
-        "aside",
-        { class: "side" },
-        h("h2", { class: "side-name" }, this.#store.name, unseen(" on Slack")),
-        h("nav", { "aria-label": "Channels and apps" }, this.places),
-        this.#people(),
-      ),
-      h(
-        "div",
-        { class: "place" },
-        h("header", { class: "place-head" }, h("div", {}, this.title, this.topic), this.offline),
-        this.list.root,
-        this.homeView,
-        this.#composer(),
-      ),
+    const side = h(
+      "aside",
+      { class: "side" },
+      h("h2", { class: "side-name" }, this.#store.name, h("small", {}, "Slack, played on this machine")),
+      h("nav", { "aria-label": "Channels and apps" }, this.places),
+      this.#people(),
     );
+    const place = h(
+      "div",
+      { class: "place" },
+      h("header", { class: "place-head" }, h("div", {}, this.title, this.topic), this.offline),
+      this.list.root,
+      this.homeView,
+      this.#composer(),
+    );
+    root.append(h("div", { class: "workspace" }, side, place));
   }
 
   #people() {

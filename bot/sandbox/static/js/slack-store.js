@@ -15,12 +15,17 @@ export class SlackStore {
   isLive = true;
   #messages = new Map();
   #seen = new Map();
+  #isInView;
   #onChange;
   #pulling = Promise.resolve();
   #beganAt = null;
 
-  /** `workspace` is workspace.json; `onChange` is called after everything that may look different. */
-  constructor(workspace, onChange) {
+  /**
+   * `workspace` is workspace.json; `isInView` tells whether the person can see Slack at all;
+   * `onChange` is called after everything that may look different.
+   */
+  constructor(workspace, isInView, onChange) {
+    this.#isInView = isInView;
     this.people = workspace.people;
     this.app = workspace.app;
     this.name = workspace.name;
@@ -81,9 +86,14 @@ export class SlackStore {
       await this.openHome();
       await this.pull();
     } else {
-      this.#see();
-      this.#onChange();
+      this.look();
     }
+  }
+
+  /** Take what is in view as read. */
+  look() {
+    this.#see();
+    this.#onChange();
   }
 
   channel(id) {
@@ -154,8 +164,7 @@ export class SlackStore {
     }
     Object.assign(this, { channels: mine, views, home });
     this.#beganAt ??= this.#newest(mine);
-    this.#see();
-    this.#onChange();
+    this.look();
   }
 
   /** Messages elsewhere are read when there are more than before; those in view may have changed. */
@@ -173,7 +182,7 @@ export class SlackStore {
 
   #see() {
     const newest = this.messages(this.place).at(-1);
-    if (newest) {
+    if (newest && this.#isInView()) {
       this.#seen.set(`${this.me.id}/${this.place}`, ofTs(newest.ts));
     }
   }

@@ -4,9 +4,12 @@ const WIDE = window.matchMedia("(min-width: 1000px)");
 
 export class Tabs {
   #tabs;
+  #onShow;
 
-  constructor(tabs) {
+  /** `onShow` is called when another half has come into view. */
+  constructor(tabs, onShow) {
     this.#tabs = tabs;
+    this.#onShow = onShow;
     for (const tab of tabs) {
       tab.addEventListener("click", () => this.#show(tab));
       tab.addEventListener("keydown", (event) => this.#key(event));
@@ -26,6 +29,7 @@ export class Tabs {
       tab.tabIndex = isShown ? 0 : -1;
       panelOf(tab).classList.toggle("away", !isShown && !WIDE.matches);
     }
+    this.#onShow();
   }
 
   #key(event) {
