@@ -137,8 +137,13 @@ class Jobs:
         self._scheduler.start()
 
     def stop(self) -> None:
-        """Stop taking up work, let what is under way end for a bounded time, sign off."""
+        """Stop taking up work, let what is under way end for a bounded time, sign off; once."""
+        if self._stopping.is_set():
+            return
         self._stopping.set()
+        # Removing the jobs waits for the scheduler's own pass, which else submits to a closed pool.
+        self._scheduler.pause()
+        self._scheduler.remove_all_jobs()
         self._scheduler.shutdown(wait=False)
         self._ring_all()
         for thread in self._threads:

@@ -18,7 +18,7 @@ def upgrade(engine: Engine) -> str:
         if connection.dialect.name == "postgresql":
             lock = text("SELECT pg_advisory_xact_lock(:lock)")
             connection.execute(lock, {"lock": _MIGRATION_LOCK})
-        command.upgrade(_config(connection), "head")
+        command.upgrade(configuration(connection), "head")
         return current(connection) or ""
 
 
@@ -36,7 +36,8 @@ def _folder() -> Path:
     return Path(__file__).parent / "migrations"
 
 
-def _config(connection: Connection) -> Config:
+def configuration(connection: Connection) -> Config:
+    """Return Alembic's configuration for a connection, with the desk's migrations."""
     config = Config()
     config.set_main_option("script_location", str(_folder()))
     config.set_main_option("path_separator", "os")

@@ -428,12 +428,12 @@ def test_a_form_is_not_offered_over_a_hash_that_was_never_shown(story: SlackStor
     assert "is not what is stored" in shown(form)
 
 
-def test_a_damaged_row_is_neither_shown_nor_edited(story: SlackStory) -> None:
+def test_a_damaged_row_is_neither_shown_nor_decided(story: SlackStory) -> None:
     approval = story.parks()
-    story.clicks("ana", approval, "approval_edit")
+    story.clicks("ana", approval, "approval_reject")
     with story.desk.store.transaction() as tx:
-        tx.change(text("UPDATE approvals SET payload = '{\"amount\":1.5}'"))
-    result = story.submits("ana", amount="1.00")
+        tx.change(text("UPDATE approvals SET payload = :damaged"), damaged='{"amount":1.5}')
+    result = story.submits("ana", category="other", reason="Not this time")
     assert result["response_action"] == "update"
     assert "damaged" in shown(story.form("ana"))
     story.clicks("ben", approval, "approval_review")

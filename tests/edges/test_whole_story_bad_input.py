@@ -101,7 +101,7 @@ def refund(**changes: object) -> str:
 BAD = {
     "unknown order": (refund(order_id="ORD-9999"), "not_found"),
     "order of somebody else": (refund(order_id="ORD-1005"), "not_found"),
-    "order that is markup": (refund(order_id=MARKUP), "not_found"),
+    "order that is markup": (refund(order_id=MARKUP), "invalid_arguments"),
     "zero": (refund(amount="0.00"), "invalid_amount"),
     "negative": (refund(amount="-5.00"), "invalid_amount"),
     "too many decimals": (refund(amount="5.001"), "invalid_arguments"),
@@ -173,7 +173,11 @@ def test_a_proposal_that_cannot_be_is_refused(scripted: Scripted, raw: str, code
         ("cus_jonas", {"order_id": "ORD-1014"}, "not_paid"),
         ("cus_jonas", {"order_id": "ORD-1009"}, "wrong_currency"),
         ("cus_yuki", {"order_id": "ORD-1007"}, "disputed"),
-        ("cus_yuki", {"order_id": "ORD-1012", "currency": "JPY"}, "invalid_arguments"),
+        (
+            "cus_yuki",
+            {"order_id": "ORD-1012", "currency": "JPY", "amount": "5.50"},
+            "invalid_arguments",
+        ),
     ],
     ids=str,
 )
@@ -214,6 +218,28 @@ def test_arguments_that_stay_unreadable_bring_a_person(scripted: Scripted) -> No
         "call for a person",
     )
     assert "needs a person" in told[0]["text"]
+
+
+@pytest.mark.parametrize("words", ["a NUL \0 inside", "half a character \ud800", "\0", " "])
+def test_words_of_the_model_that_are_no_text_still_end_in_an_answer(
+    scripted: Scripted, words: str
+) -> None:
+    chat = scripted.desk.opens_chat("cus_clara")
+    scripted.will_say(says(words), says(words), says(words))
+    assert chat.says("hello") not in {"", words}
+
+
+@pytest.mark.parametrize(
+    ("call_id", "tool"),
+    [("call\0", "issue_refund"), ("", "issue_refund"), ("c" * 300, "issue_refund"), ("c", "a\0")],
+)
+def test_a_call_with_an_impossible_name_still_ends_in_an_answer(
+    scripted: Scripted, call_id: str, tool: str
+) -> None:
+    chat = scripted.desk.opens_chat("cus_clara")
+    scripted.will_say(calls((call_id, tool, "\0")), *[says("That did not work.")] * 3)
+    assert chat.says("please do it") != ""
+    assert chat.chips() == []
 
 
 def test_a_visitor_who_is_not_signed_in_gets_no_money(scripted: Scripted) -> None:

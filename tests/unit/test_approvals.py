@@ -6,7 +6,8 @@ from itertools import product
 import pytest
 
 from agent.domain.approvals import FINAL, MOVES, OPEN, RESERVING, Event, Status, move, state_diagram
-from tests.support.builders import approval
+from agent.domain.errors import Corrupt
+from tests.support.builders import APPROVAL_ID, approval
 
 S, E = Status, Event
 
@@ -126,3 +127,9 @@ def test_people_compare_the_first_16_digits_of_the_hash() -> None:
     row = approval()
     assert row.short_hash() == row.payload_hash[:16]
     assert len(row.short_hash()) == 16
+
+
+def test_a_row_that_does_not_validate_is_named() -> None:
+    corrupt = Corrupt(APPROVAL_ID, "the hash differs")
+    assert corrupt.approval_id == APPROVAL_ID
+    assert str(corrupt) == f"approval {APPROVAL_ID}: the hash differs"

@@ -16,6 +16,23 @@ export function drawBlocks(blocks, surface) {
   });
 }
 
+/** Return why Slack would not send this form, by block id: what is missing, too short, no number. */
+export function problemsOf(blocks, values) {
+  const problems = {};
+  for (const block of blocks.filter((one) => one.type === "input")) {
+    const { element: field, block_id: id, optional } = block;
+    const value = values[id]?.[field.action_id];
+    const isEmpty = value === null || value === undefined || value.length === 0;
+    const problem = isEmpty
+      ? (optional ? null : "Please complete this required field.")
+      : problemOf(field, value);
+    if (problem) {
+      problems[id] = problem;
+    }
+  }
+  return problems;
+}
+
 /** Show why a form was not taken, each reason under its block; remove the reasons of before. */
 export function showErrors(form, errors) {
   for (const node of form.querySelectorAll(".block-error")) {
@@ -31,6 +48,16 @@ export function showErrors(form, errors) {
     block?.append(h("p", { class: "block-error", role: "alert" }, reason));
   }
   form.querySelector("[aria-invalid]")?.focus();
+}
+
+function problemOf({ type, min_length: least = 0, is_decimal_allowed: isDecimal }, value) {
+  if (type === "plain_text_input" && [...value].length < least) {
+    return `Please enter at least ${least} characters.`;
+  }
+  if (type === "number_input" && !(isDecimal ? /^-?\d+(\.\d+)?$/ : /^-?\d+$/).test(value)) {
+    return isDecimal ? "Please enter a number." : "Please enter a whole number.";
+  }
+  return null;
 }
 
 const DRAWN = {

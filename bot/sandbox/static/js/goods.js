@@ -1,4 +1,4 @@
-/** Which picture stands for a thing on an order: the first word of its name that says so. */
+/** What a thing on an order is, told by the words of its name. */
 
 const PICTURES = [
   [/armchair|sofa|couch/i, "sofa"],
@@ -21,7 +21,18 @@ const PICTURES = [
 ];
 const TONES = 5;
 
-/** Return the icon's name. */
+/** Return the one word that says what the thing is, null if none is known. */
+export function wordOf(name) {
+  for (const [words] of PICTURES) {
+    const found = words.exec(name);
+    if (found) {
+      return found[0].toLowerCase();
+    }
+  }
+  return null;
+}
+
+/** Return the name of the icon that stands for the thing. */
 export function pictureOf(name) {
   return PICTURES.find(([words]) => words.test(name))?.[1] ?? "parcel";
 }

@@ -1,6 +1,6 @@
 /** Slack's modal: the top view of a person's stack, as a form. */
 
-import { drawBlocks, showErrors } from "./blocks.js";
+import { drawBlocks, problemsOf, showErrors } from "./blocks.js";
 import { h, icon, unseen } from "./dom.js";
 import { entries } from "./elements.js";
 import { HttpProblem } from "./http.js";
@@ -83,10 +83,15 @@ export class Modal {
   async #submit(event, view) {
     event.preventDefault();
     this.#say("");
-    showErrors(this.#form, {});
+    const values = entries(this.#form);
+    const problems = problemsOf(view.blocks, values);
+    showErrors(this.#form, problems);
+    if (Object.keys(problems).length > 0) {
+      return;
+    }
     this.#busy(true);
     try {
-      const answer = await this.#store.submit(view.id, entries(this.#form));
+      const answer = await this.#store.submit(view.id, values);
       if (answer.problem) {
         this.#say(answer.problem);
       } else {

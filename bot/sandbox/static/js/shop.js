@@ -2,7 +2,7 @@
 
 import { ChatPanel } from "./chat-panel.js";
 import { fragment, h, icon, unseen } from "./dom.js";
-import { pictureOf, toneOf } from "./goods.js";
+import { pictureOf, toneOf, wordOf } from "./goods.js";
 import { getJson, query } from "./http.js";
 import { shortDay } from "./time.js";
 
@@ -159,7 +159,7 @@ function badge({ status, fulfillment, disputed }) {
   if (disputed) {
     return ["Disputed", "red"];
   }
-  return BADGES[status] ?? (fulfillment === "fulfilled" ? ["Delivered", "green"] : ["Open", "amber"]);
+  return BADGES[status] ?? (fulfillment === "fulfilled" ? ["Shipped", "green"] : ["Open", "amber"]);
 }
 
 /** Return sentences worth trying with these orders: a small refund, a large one, a question. */
@@ -170,9 +170,10 @@ function suggestions(orders) {
   const bySize = open.toSorted((a, b) => a.remaining.minor - b.remaining.minor);
   const small = bySize.find((one) => one.total.currency === "USD" && one.remaining.minor >= 500);
   const large = bySize.at(-1);
+  const broken = large && (wordOf(large.items[0].name) ?? large.id);
   return [
     small ? `Refund $5 on ${small.id}` : null,
-    large ? `${large.id} arrived broken, I want my money back` : null,
-    orders.length > 0 ? `Where is my order ${orders[0].id}?` : null,
+    orders.length > 0 ? "Where is my order?" : null,
+    large ? `My ${broken} arrived broken, I want my money back` : null,
   ].filter((text) => text !== null);
 }

@@ -81,7 +81,6 @@ export class SlackPanel {
         h("input", {
           type: "radio",
           name: "person",
-          class: "unseen",
           value: person.id,
           checked: person === this.#store.me,
           on: { change: () => this.#become(person) },
