@@ -1,7 +1,7 @@
 /** The breaker in the top bar: what it lets through, read from the desk. */
 
 import { h } from "./dom.js";
-import { HttpProblem, getJson } from "./http.js";
+import { HttpProblem, getJson, mayFail } from "./http.js";
 
 const CALM_MS = 15_000;
 const TENSE_MS = 1_000;
@@ -25,7 +25,7 @@ export class BreakerLight {
     clearTimeout(this.#timer);
     this.#asked += 1;
     const asked = this.#asked;
-    const status = await this.#read().catch(() => null);
+    const status = await mayFail(this.#read());
     if (asked !== this.#asked) {
       return;
     }
@@ -66,7 +66,7 @@ function detail({ state, admitted_in_window: admitted, max, window_s: window, op
     return "one refund is let through as a trial";
   }
   const seconds = at ? Math.ceil((new Date(at) - new Date()) / 1000) : 0;
-  return seconds > 0 ? `automatic refunds pause, trial in ${seconds} s` : "automatic refunds pause";
+  return seconds > 0 ? `automatic refunds are paused, one trial in ${seconds} s` : "automatic refunds are paused";
 }
 
 /** Change a text only when it differs: the line is read aloud when it changes. */

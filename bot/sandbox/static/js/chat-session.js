@@ -2,7 +2,7 @@
 
 import { Backoff } from "./backoff.js";
 import { readEvents } from "./event-stream.js";
-import { HttpProblem, bearer, getJson, postJson, refuse } from "./http.js";
+import { HttpProblem, ask, bearer, getJson, isProblem, mayFail, postJson } from "./http.js";
 
 export const MAX_CHARACTERS = 4000;
 
@@ -72,8 +72,11 @@ export class ChatSession {
         this.#listener.opened(items.length === 0);
         return;
       } catch (problem) {
-        if (this.#stop.signal.aborted || !mayPass(problem)) {
+        if (this.#stop.signal.aborted) {
           return;
+        }
+        if (!mayPass(problem)) {
+          throw problem;
         }
         this.#listener.connection("lost");
         await backoff.wait(this.#stop.signal);
@@ -108,9 +111,7 @@ export class ChatSession {
   async read(seq) {
     if (this.#path && seq > this.#readSeq) {
       this.#readSeq = seq;
-      await this.#call((options) => postJson(`${this.#path}/read`, { seq }, options)).catch(
-        () => {},
-      );
+      await mayFail(this.#call((options) => postJson(`${this.#path}/read`, { seq }, options)));
     }
   }
 
@@ -125,8 +126,11 @@ export class ChatSession {
         this.#tell(message, "sent");
         return;
       } catch (problem) {
+        if (!isProblem(problem)) {
+          throw problem;
+        }
         if (!mayPass(problem) || backoff.attempts >= MOST_ATTEMPTS) {
-          message.problem = problem instanceof HttpProblem ? problem.message : "No connection.";
+          message.problem = problem.message;
           this.#tell(message, "failed");
           return;
         }
@@ -220,9 +224,7 @@ export class ChatSession {
     if (this.#lastSeq > 0) {
       headers["Last-Event-ID"] = String(this.#lastSeq);
     }
-    const response = await fetch(`${this.#path}/events`, { headers, signal, cache: "no-store" });
-    await refuse(response);
-    return response;
+    return ask(`${this.#path}/events`, { headers, signal, cache: "no-store" });
   }
 
   #take(event) {
@@ -249,5 +251,5 @@ export class ChatSession {
 
 /** Tell whether the same request may succeed later. */
 function mayPass(problem) {
-  return !(problem instanceof HttpProblem) || problem.status >= 500 || problem.status === 429;
+  return isProblem(problem) && (problem.status === 429 || (problem.status ?? 500) >= 500);
 }

@@ -52,14 +52,14 @@ export function reconcile(parent, items, marks) {
       marks.delete(key);
     }
   }
-  let before = parent.firstChild;
+  let last = null;
   for (const item of items) {
     const node = current(item, marks);
-    if (node === before) {
-      before = before.nextSibling;
-    } else {
-      parent.insertBefore(node, before);
+    const next = last ? last.nextSibling : parent.firstChild;
+    if (node !== next) {
+      parent.insertBefore(node, next);
     }
+    last = node;
   }
 }
 

@@ -3,7 +3,7 @@
 import { drawBlocks, problemsOf, showErrors } from "./blocks.js";
 import { h, icon, unseen } from "./dom.js";
 import { entries } from "./elements.js";
-import { HttpProblem } from "./http.js";
+import { HttpProblem, isProblem, mayFail } from "./http.js";
 import { decode } from "./text.js";
 
 export class Modal {
@@ -99,6 +99,9 @@ export class Modal {
       }
       await this.#store.pull();
     } catch (problem) {
+      if (!isProblem(problem)) {
+        throw problem;
+      }
       const errors = problem instanceof HttpProblem ? problem.errors : {};
       showErrors(this.#form, errors);
       this.#say(Object.keys(errors).length > 0 ? "" : problem.message);
@@ -112,9 +115,12 @@ export class Modal {
     this.show(null);
     try {
       await this.#store.close(view.id);
-    } catch {
+    } catch (problem) {
+      if (!isProblem(problem)) {
+        throw problem;
+      }
       this.#closed.delete(view.id);
-      await this.#store.pull();
+      await mayFail(this.#store.pull());
     }
   }
 

@@ -3,7 +3,7 @@
 import { ChatPanel } from "./chat-panel.js";
 import { fragment, h, icon, unseen } from "./dom.js";
 import { pictureOf, toneOf, wordOf } from "./goods.js";
-import { getJson, query } from "./http.js";
+import { getJson, mayFail, query } from "./http.js";
 import { shortDay } from "./time.js";
 
 const REMEMBERED = "customer";
@@ -84,8 +84,8 @@ export class Shop {
   async #refresh() {
     const { id, email } = this.#customer;
     this.#onMoney();
-    const found = await getJson(`/sandbox/shop/customers${query({ q: email })}`).catch(() => []);
-    const fresh = found.find((one) => one.id === id);
+    const found = await mayFail(getJson(`/sandbox/shop/customers${query({ q: email })}`));
+    const fresh = found?.find((one) => one.id === id);
     if (fresh && this.#customer.id === id) {
       this.#customers = this.#customers.map((one) => (one.id === id ? fresh : one));
       this.#customer = fresh;

@@ -3,6 +3,7 @@
 import { drawBlocks } from "./blocks.js";
 import { confirmed } from "./confirm.js";
 import { h, icon, reconcile, unseen } from "./dom.js";
+import { mayFail } from "./http.js";
 import { MessageList, avatar } from "./message-list.js";
 import { Modal } from "./modal.js";
 import { HOME, SlackStore } from "./slack-store.js";
@@ -40,7 +41,7 @@ export class SlackPanel {
 
   async start() {
     void this.#store.watch();
-    await this.#store.pull().catch(() => {});
+    await mayFail(this.#store.pull());
     this.#goToHash();
   }
 
@@ -177,12 +178,12 @@ export class SlackPanel {
 
   #become(person) {
     sessionStorage.setItem(REMEMBERED, person.id);
-    void this.#store.become(person).catch(() => {});
+    void mayFail(this.#store.become(person));
   }
 
   #go(place) {
     this.#say("");
-    void this.#store.go(place).catch(() => {});
+    void mayFail(this.#store.go(place));
   }
 
   /** A link to a message of this workspace leads there instead of loading the page anew. */
@@ -191,14 +192,14 @@ export class SlackPanel {
     const found = anchor?.origin === location.origin && ARCHIVE.exec(anchor.pathname);
     if (found) {
       event.preventDefault();
-      void this.#reveal(found[1], `${found[2]}.${found[3]}`);
+      void mayFail(this.#reveal(found[1], `${found[2]}.${found[3]}`));
     }
   }
 
   #goToHash() {
     const found = DEEP.exec(location.hash);
     if (found) {
-      void this.#reveal(found[1], found[2]);
+      void mayFail(this.#reveal(found[1], found[2]));
     }
   }
 

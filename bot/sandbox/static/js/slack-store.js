@@ -1,7 +1,7 @@
 /** What is in the Slack workspace, kept up to date; one person looks at it at a time. */
 
 import { Backoff, pause } from "./backoff.js";
-import { getJson, postJson, query } from "./http.js";
+import { getJson, isProblem, postJson, query } from "./http.js";
 import { ofTs } from "./time.js";
 
 const SLACK = "/sandbox/slack";
@@ -52,7 +52,10 @@ export class SlackStore {
           await pause(HURRY_MS);
         }
         backoff.reset();
-      } catch {
+      } catch (problem) {
+        if (!isProblem(problem)) {
+          reportError(problem);
+        }
         this.isLive = false;
         this.#onChange();
         await backoff.wait();
@@ -62,8 +65,9 @@ export class SlackStore {
 
   /** Read everything anew, one reading after the other. */
   pull() {
-    this.#pulling = this.#pulling.catch(() => {}).then(() => this.#read());
-    return this.#pulling;
+    const pulled = this.#pulling.then(() => this.#read());
+    this.#pulling = pulled.catch(() => {});
+    return pulled;
   }
 
   /** Look through the eyes of somebody else. */
