@@ -26,7 +26,7 @@ from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.ledger_payments import LedgerPayments
 from agent.providers.offline_model import OfflineModel
 from agent.providers.openai_chat import open_ai_chat
-from agent.providers.system import SystemClock, SystemIds
+from agent.providers.system import SharedClock, SystemClock, SystemIds
 from agent.steps.announce import announce
 from agent.steps.execute import execute_due
 from agent.steps.sweep import sweep
@@ -49,6 +49,7 @@ from bot.web.hub import Hub, last_seqs_of
 from bot.web.metrics import Metrics
 from bot.web.server import WebServer
 from storage import heartbeats, schema
+from storage.clock import database_time
 from storage.engine import open_engine
 from storage.single import AlreadyRunning, hold_file
 from storage.transaction import Store
@@ -58,6 +59,7 @@ log = logging.getLogger("supportdesk")
 # Two looks at the user groups fit into the 60 s that a mirrored role counts (facts/slack.md §1.9).
 _PEOPLE_EVERY_S = 20.0
 _PEOPLE_RETRY_S = 1.0
+_CLOCK_EVERY_S = 20.0
 # The mark that a database leaves in when it has served a real workspace.
 _WORKSPACE = "workspace"
 
@@ -77,6 +79,7 @@ class Core:
     shop: EmbeddedShop
     ledger: LedgerPayments
     faults: FaultyPayments | None
+    clock: SharedClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,9 @@ def _server(settings: Settings, held: ExitStack) -> DeskServer:
 def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Core:
     engine = open_engine(settings.database_url.get_secret_value())
     schema.upgrade(engine)
-    store, clock, ids = Store(engine), SystemClock(), SystemIds()
+    store, ids = Store(engine), SystemIds()
+    clock = SharedClock(SystemClock(), partial(database_time, store))
+    clock.measure()
     shop, ledger = EmbeddedShop(store), LedgerPayments(store, clock, ids)
     faults = FaultyPayments(ledger, wait=time.sleep) if settings.is_sandbox else None
     payments: Payments = ledger if faults is None else faults
@@ -196,7 +201,7 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
     if settings.is_sandbox:
         seed_demo_shop(store, clock.now())
         sandbox.seed_operator(desk, getpass.getuser())
-    return Core(settings, engine, desk, ids, shop, ledger, faults)
+    return Core(settings, engine, desk, ids, shop, ledger, faults, clock)
 
 
 def _model(settings: Settings) -> ChatModel:
@@ -292,6 +297,7 @@ def _assemble(
     }
     scheduled = (
         Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),
+        Job("clock", _CLOCK_EVERY_S, partial(_measure, core.clock)),
         Job("people", _PEOPLE_EVERY_S, side.roles.sync, retry_s=_PEOPLE_RETRY_S),
     )
     jobs = Jobs(desk, wakeups, lanes, scheduled, hub.poke)
@@ -362,6 +368,11 @@ def _open_cli() -> Iterator[Desk]:
 
 def _upgrade() -> str:
     return schema.upgrade(open_engine(load_settings().database_url.get_secret_value()))
+
+
+def _measure(clock: SharedClock) -> bool:
+    clock.measure()
+    return False
 
 
 def _plain(secret: SecretStr | None) -> str | None:

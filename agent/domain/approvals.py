@@ -44,11 +44,11 @@ class Event(StrEnum):
     SILENCE = "no clear answer or lease lost"
     NOT_STARTED = "provably not started"
     REVOKE = "revoke"
-    FOUND_DONE = "record found: done"
-    FOUND_FAILED = "record found: failed"
-    RESEND = "provably absent: re-send"
-    SETTLED_DONE = "settled with evidence: done"
-    SETTLED_FAILED = "settled with evidence: failed"
+    FOUND_DONE = "record found, done"
+    FOUND_FAILED = "record found, failed"
+    RESEND = "provably absent, re-send"
+    SETTLED_DONE = "settled with evidence, done"
+    SETTLED_FAILED = "settled with evidence, failed"
     LATE_FAILURE = "provider later reports failure"
 
 

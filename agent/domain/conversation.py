@@ -90,6 +90,11 @@ class ChatMessage:
     call_id: str | None = None
 
 
+def storable(text: str) -> str:
+    """Return text that every database holds: no NUL, no half of a surrogate pair."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
 ChipStatus = Literal[
     "pending",
     "approved",

@@ -1,5 +1,6 @@
 """Identifiers: prefixed ULIDs, sortable and unguessable."""
 
+import re
 from typing import Literal, NewType
 
 ApprovalId = NewType("ApprovalId", str)
@@ -11,14 +12,15 @@ ActorId = NewType("ActorId", str)
 Prefix = Literal["apr", "run", "cnv", "msg", "act", "dec", "att", "out", "rpl", "anon", "rf"]
 
 ULID_LENGTH = 26
+_PREFIXED = re.compile(r"[a-z]+_([0-9A-HJKMNP-TV-Z]{26})")
 
 
 def ulid_of(prefixed: str) -> str:
     """Return the 26-character ULID of a prefixed id; raises ValueError for another shape."""
-    _, _, ulid = prefixed.rpartition("_")
-    if len(ulid) != ULID_LENGTH:
+    found = _PREFIXED.fullmatch(prefixed)
+    if found is None:
         raise ValueError(f"not a prefixed ULID: {prefixed!r}")
-    return ulid
+    return found[1]
 
 
 def idempotency_key(approval_id: ApprovalId) -> str:

@@ -8,7 +8,7 @@ from agent.domain.approvals import Approval, Status, Verdict, Vote
 from agent.domain.deadlines import is_past
 from agent.domain.decision import Decision, RefusalCode
 from agent.domain.payload import payload_hash
-from agent.domain.roles import Actor, ActorKind, Role, RoleProof, prove_role
+from agent.domain.roles import Actor, ActorKind, Role, RoleProof, prove_role, proven_roles
 
 MIN_REASON = 5
 _SHORT_HASH = 16
@@ -50,7 +50,7 @@ def judge(
     """Judge one decision; the first check that fails is the answer."""
     if approval is None:
         return Denial(RefusalCode.NOT_FOUND, "There is no such request.")
-    entitled = _entitled(approval, actor, now)
+    entitled = _entitled(approval, actor, decision.verdict, now)
     if isinstance(entitled, Denial):
         return entitled
     own = _own_request(approval, entitled.actor)
@@ -82,16 +82,20 @@ def hash_shown(approval: Approval, shown: str) -> bool:
     return shown in {actual, actual[:_SHORT_HASH]}
 
 
-def _entitled(approval: Approval, actor: Actor | None, now: datetime) -> Counts | Denial:
+def _entitled(
+    approval: Approval, actor: Actor | None, verdict: Verdict, now: datetime
+) -> Counts | Denial:
     if actor is None:
         return Denial(RefusalCode.NOT_ALLOWED, "The desk does not know you.")
     if not actor.active or actor.kind is not ActorKind.MEMBER:
         return Denial(RefusalCode.NOT_ALLOWED, "Guests and inactive accounts may not decide.")
-    role = approval.tier.floor()
+    # One no or one edit ends what several must approve, so it takes the tier's own role.
+    tier = approval.tier
+    role = tier.floor() if verdict is Verdict.APPROVE else tier.role
     proof, evidence = prove_role(actor, role, now)
     match proof:
         case RoleProof.HELD:
-            return Counts(approval, actor, actor.roles(), evidence)
+            return Counts(approval, actor, proven_roles(actor, now), evidence)
         case RoleProof.UNVERIFIED:
             return Denial(
                 RefusalCode.ROLE_UNVERIFIED,

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from iso4217 import Currency
 from typing_extensions import override
@@ -14,6 +14,8 @@ MAX_MINOR = 10**12 - 1
 
 # The chart of ISO 4217; funds and metals without minor units are not money a shop takes.
 _EXPONENTS = {c.code: c.exponent for c in Currency if c.exponent is not None}
+# Wide enough for every number that _PLAIN lets through, so that nothing is rounded.
+_EXACT = Context(prec=64)
 _PLAIN = re.compile(r"-?[0-9]{1,24}(\.[0-9]{1,24})?")
 
 
@@ -67,8 +69,11 @@ def exponent(currency: str) -> int:
     return _EXPONENTS[currency]
 
 
-def parse_money(text: str, currency: str, *, field: str = "amount") -> Money:
+def parse_money(text: str, currency: str, *, field: str = "amount", padded: bool = False) -> Money:
     """Read a plain decimal number such as `20` or `20.00`.
+
+    `padded` takes zeros beyond the currency's decimals, as exports write them (`24800.00` JPY);
+    from people and models `2.500` USD is refused, for it may be a thousand in disguise.
 
     Raises InvalidInput for locale forms (`6,95`), exponents, NaN, infinities, more decimals
     than the currency has, or more than `MAX_MINOR`. Zero and negative numbers are read: what
@@ -78,8 +83,9 @@ def parse_money(text: str, currency: str, *, field: str = "amount") -> Money:
     cleaned = text.strip()
     if not _PLAIN.fullmatch(cleaned):
         raise InvalidInput(field, f"{text[:40]!r} is not a plain decimal number such as 20.00")
-    scaled = Decimal(cleaned).scaleb(digits)
-    if scaled != scaled.to_integral_value():
+    scaled = Decimal(cleaned).scaleb(digits, _EXACT)
+    written = len(cleaned.partition(".")[2])
+    if scaled != scaled.to_integral_value() or (written > digits and not padded):
         raise InvalidInput(
             field, f"{cleaned[:40]} has more decimals than {currency} allows ({digits})"
         )

@@ -18,6 +18,8 @@ Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 Payload: TypeAlias = dict[str, Json]
 
 MAX_PAYLOAD_BYTES = 32 * 1024
+# Far deeper than any tool's arguments, far from the interpreter's limit.
+MAX_DEPTH = 32
 _APPROVAL_DOMAIN = b"supportdesk/approval/v1\n"
 _PROPOSAL_DOMAIN = b"supportdesk/proposal/v1\n"
 
@@ -48,7 +50,7 @@ def parse_strict(text: str) -> Payload:
 
 def canonical(value: Mapping[str, Json]) -> str:
     """Return the RFC 8785 text of a payload; raises InvalidPayload if it has none."""
-    _refuse_floats(value)
+    _refuse_floats(value, MAX_DEPTH)
     try:
         data = rfc8785.dumps(dict(value))
     except (rfc8785.CanonicalizationError, UnicodeError) as error:
@@ -92,15 +94,17 @@ def _no_float(text: str) -> NoReturn:
     raise InvalidPayload("payload", f"{text[:40]} is not allowed: numbers are whole")
 
 
-def _refuse_floats(value: object) -> None:
+def _refuse_floats(value: object, depth: int) -> None:
+    if depth < 0:
+        raise InvalidPayload("payload", f"nested more than {MAX_DEPTH} deep")
     match value:
         case float():
             raise InvalidPayload("payload", "numbers are whole")
         case dict():
             for item in value.values():
-                _refuse_floats(item)
+                _refuse_floats(item, depth - 1)
         case list():
             for item in value:
-                _refuse_floats(item)
+                _refuse_floats(item, depth - 1)
         case _:
             return

@@ -1,6 +1,7 @@
 """The policy: limits, tiers, deadlines and breaker numbers, typed and versioned by its hash."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
@@ -10,8 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from agent.domain.breaker import BreakerLimits
 from agent.domain.errors import InvalidInput
-from agent.domain.money import Money, parse_money
-from agent.domain.payload import canonical
+from agent.domain.money import Money, exponent, parse_money
 from agent.domain.roles import Role, Tier
 
 
@@ -87,8 +87,8 @@ class Policy(_Strict):
 
     @property
     def version(self) -> str:
-        """Return the first 12 hex digits of the sha256 over the canonical content."""
-        text = canonical(self.model_dump(mode="json"))
+        """Return the first 12 hex digits of the sha256 over the content in sorted order."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def auto_limit(self, currency: str) -> Money | None:
@@ -137,14 +137,24 @@ def read_policy(document: Mapping[str, object]) -> Policy:
         where = ".".join(str(part) for part in first["loc"]) or "policy"
         raise InvalidInput(where, first["msg"]) from error
     for currency, text in policy.refunds.auto_limit.items():
-        parse_money(text, currency, field=f"refunds.auto_limit.{currency}")
+        where = f"refunds.auto_limit.{currency}"
+        _check_currency(currency, where)
+        parse_money(text, currency, field=where)
     for currency, rules in policy.refunds.tiers.items():
         _check_tiers(currency, rules)
     return policy
 
 
+def _check_currency(currency: str, where: str) -> None:
+    try:
+        exponent(currency)
+    except InvalidInput as error:
+        raise InvalidInput(where, error.problem) from error
+
+
 def _check_tiers(currency: str, rules: list[TierRule]) -> None:
     where = f"refunds.tiers.{currency}"
+    _check_currency(currency, where)
     if not rules or rules[-1].up_to is not None:
         raise InvalidInput(where, "the last tier has no up_to")
     ceilings = [parse_money(r.up_to, currency, field=where).minor for r in rules[:-1] if r.up_to]

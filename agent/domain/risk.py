@@ -124,15 +124,20 @@ class RefundFacts:
 
     def remaining(self) -> Money | None:
         """Return captured minus refunds minus reservations; None without an order."""
-        if self.order is None:
-            return None
-        free = self.order.captured.minus(self.order.refunded)
+        return None if self.order is None else self.remaining_of(self.order)
+
+    def remaining_of(self, order: OrderFacts) -> Money:
+        """Return captured minus refunds minus reservations of the order these facts are about."""
+        free = order.captured.minus(order.refunded)
         return free if self.reserved is None else free.minus(self.reserved)
 
 
 def assess(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> RunNow | Park | Refuse:
     """Judge a refund; the breaker is asked afterwards, and only about a RunNow."""
-    refusal = _identity(proposal, facts) or _amount(proposal, facts) or _history(facts, policy)
+    order = _order(proposal.amount, facts)
+    if isinstance(order, Refuse):
+        return order
+    refusal = _amount(proposal.amount, order, facts) or _history(facts, policy)
     if refusal is not None:
         return refusal
     findings = tuple(_findings(proposal, facts, policy))
@@ -145,32 +150,30 @@ def assess(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> RunN
 
 def recheck(amount: Money, facts: RefundFacts) -> Refuse | None:
     """Judge an approved refund again at the claim, in case the world has changed."""
-    return _identity(None, facts) or _limits_of_order(amount, facts)
+    order = _order(amount, facts)
+    return order if isinstance(order, Refuse) else _limits_of_order(amount, order, facts)
 
 
-def _identity(proposal: RefundProposal | None, facts: RefundFacts) -> Refuse | None:
+def _order(amount: Money, facts: RefundFacts) -> OrderFacts | Refuse:
     if not facts.verified:
         return Refuse(Refusal.NOT_VERIFIED, "Please sign in to the shop first.")
-    if facts.order is None:
+    order = facts.order
+    if order is None:
         return Refuse(Refusal.NOT_FOUND, "No such order was found for this customer.")
-    if proposal is not None and proposal.amount.currency != facts.order.currency:
+    if amount.currency != order.currency:
         return Refuse(
-            Refusal.WRONG_CURRENCY,
-            f"Order {facts.order.order_id} was paid in {facts.order.currency}.",
+            Refusal.WRONG_CURRENCY, f"Order {order.order_id} was paid in {order.currency}."
         )
-    return None
+    return order
 
 
-def _amount(proposal: RefundProposal, facts: RefundFacts) -> Refuse | None:
-    if proposal.amount.minor <= 0:
+def _amount(amount: Money, order: OrderFacts, facts: RefundFacts) -> Refuse | None:
+    if amount.minor <= 0:
         return Refuse(Refusal.INVALID_AMOUNT, "A refund must be more than zero.")
-    return _limits_of_order(proposal.amount, facts)
+    return _limits_of_order(amount, order, facts)
 
 
-def _limits_of_order(amount: Money, facts: RefundFacts) -> Refuse | None:
-    order, remaining = facts.order, facts.remaining()
-    if order is None or remaining is None:
-        return Refuse(Refusal.NOT_FOUND, "No such order was found for this customer.")
+def _limits_of_order(amount: Money, order: OrderFacts, facts: RefundFacts) -> Refuse | None:
     if order.captured.minor <= 0:
         return Refuse(Refusal.NOT_PAID, f"Order {order.order_id} has not been paid.")
     if order.disputed:
@@ -178,12 +181,13 @@ def _limits_of_order(amount: Money, facts: RefundFacts) -> Refuse | None:
             Refusal.DISPUTED,
             f"The payment of order {order.order_id} is disputed with the bank, which decides it.",
         )
-    returnable = remaining.minus(order.final_sale)
-    if amount.exceeds(remaining) and order.final_sale != order.total:
+    remaining = facts.remaining_of(order)
+    all_final = order.final_sale == order.total and order.final_sale.minor > 0
+    if amount.exceeds(remaining) and not all_final:
         return Refuse(
             Refusal.OVER_REMAINING, f"Only {remaining} of order {order.order_id} is left to refund."
         )
-    if amount.exceeds(returnable) and order.final_sale.minor > 0:
+    if amount.exceeds(remaining.minus(order.final_sale)):
         return Refuse(Refusal.FINAL_SALE, "Final-sale items cannot be refunded.")
     return None
 

@@ -134,6 +134,15 @@ def prove_role(actor: Actor, role: Role, now: datetime) -> tuple[RoleProof, str]
     return RoleProof.ABSENT, "no grant"
 
 
+def proven_roles(actor: Actor, now: datetime) -> frozenset[Role]:
+    """Return every role that the actor provably holds now, implied ones included."""
+    return closure(
+        grant.role
+        for grant in actor.grants
+        if grant.verified_at is None or now - grant.verified_at <= ROLE_MAX_AGE
+    )
+
+
 def closure(roles: Iterable[Role]) -> frozenset[Role]:
     """Return the roles with all that they imply."""
     held: set[Role] = set()

@@ -133,7 +133,7 @@ class Row:
 
     def money(self, field: str, currency: str) -> Money:
         """Return an amount of zero or more; raises InvalidInput for anything else."""
-        amount = parse_money(self.need(field), currency, field=field)
+        amount = parse_money(self.need(field), currency, field=field, padded=True)
         if amount.minor < 0:
             raise InvalidInput(field, f"{self.cells[field]} is negative")
         return amount

@@ -2,7 +2,8 @@
 
 import random
 import secrets
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 from typing_extensions import override
 from ulid import ULIDGenerator
@@ -18,6 +19,36 @@ class SystemClock(Clock):
     def now(self) -> datetime:
         """Return the current time in UTC."""
         return datetime.now(UTC)
+
+
+class SharedClock(Clock):
+    """The machine's time, corrected by how far it is from the clock that all replicas share.
+
+    Deadlines, windows and leases are compared over replicas, whose own clocks may differ by
+    seconds; the database's clock is the one that they have in common.
+    """
+
+    def __init__(self, local: Clock, shared: Callable[[], datetime | None]) -> None:
+        """Correct nothing until `measure` is called; `shared` returns None where there is none."""
+        self._local = local
+        self._shared = shared
+        self._ahead = timedelta()
+
+    def measure(self) -> timedelta:
+        """Compare the clocks and return how far the shared one is ahead.
+
+        The answer took some time to come; it is taken for the time at half of that.
+        """
+        before = self._local.now()
+        shared = self._shared()
+        if shared is not None:
+            self._ahead = shared - (before + (self._local.now() - before) / 2)
+        return self._ahead
+
+    @override
+    def now(self) -> datetime:
+        """Return the shared time, as far as it is known."""
+        return self._local.now() + self._ahead
 
 
 class SystemIds(Ids):

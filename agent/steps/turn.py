@@ -6,12 +6,19 @@ crash goes on from the stored calls.
 
 import json
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from itertools import takewhile
 
 from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
-from agent.domain.conversation import MAX_PROMPT_MESSAGES, ChatMessage, RunState, ToolCall
+from agent.domain.conversation import (
+    MAX_PROMPT_MESSAGES,
+    ChatMessage,
+    RunState,
+    ToolCall,
+    storable,
+)
 from agent.domain.deadlines import TURN_LEASE, backoff
 from agent.domain.errors import FenceLost, InvalidInput, ModelUnavailable
 from agent.domain.ids import CustomerId
@@ -71,6 +78,7 @@ def _drive(desk: Desk, turn: Turn) -> None:
         except ModelUnavailable as problem:
             _model_failed(desk, turn, str(problem))
             return
+        answer = _storable(answer)
         if not answer.calls:
             tell.tell(desk, turn, answer)
             return
@@ -133,6 +141,14 @@ def _look(desk: Desk, turn: Turn) -> tuple[tuple[ChatMessage, ...], bool]:
 
 def _prompt(transcript: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     return (ChatMessage("system", INSTRUCTIONS), *transcript)
+
+
+def _storable(answer: ChatAnswer) -> ChatAnswer:
+    """Return the answer with nothing in it that a database refuses."""
+    calls = tuple(
+        ToolCall(storable(c.call_id), storable(c.name), storable(c.arguments)) for c in answer.calls
+    )
+    return replace(answer, text=storable(answer.text), calls=calls)
 
 
 def _keep(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from agent.desk import Desk
 from agent.domain.errors import InvalidInput
@@ -27,6 +27,14 @@ class Arguments(BaseModel):
     """Base of every tool's arguments: unknown fields are refused, text is not guessed at."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _no_nul(cls, value: object) -> object:
+        # PostgreSQL stores no text with a NUL in it.
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError("holds a NUL")
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,53 +27,30 @@ from bot.slack.text import chunks, clip, visible
 _TITLE, _BUTTON, _TEXT = 24, 24, 2_900
 _REASON_MAX, _NOTE_MAX, _AMOUNT_MAX = 1_000, 2_000, 40
 _BLOCKS = 100
+_ON_CARD = "Shown on the card and kept in the trail."
+_EDIT_MEANS = (
+    "Saving replaces this request by a new one with its own hash. It is your approval too, unless "
+    "the amount is above what the agent proposed."
+)
 
 
 def edit_modal(view: ApprovalView, channel: str) -> Block:
     """Return the form that changes the amount of a pending refund."""
     approval = view.approval
-    amount, left = approval.amount, approval.snapshot
-    currency = "" if amount is None else amount.currency
-    hint = "" if left is None else f"{left.remaining} is left to refund on this order. "
-    proposed = (
-        ""
-        if approval.original_amount is None
-        else (f"The agent proposed {approval.original_amount}.")
-    )
-    element: Block = {
-        "type": "plain_text_input",
-        "action_id": INPUT,
+    amount = approval.amount
+    typed = _typing(_AMOUNT_MAX, lines=False) | {
         "initial_value": "" if amount is None else amount.plain(),
-        "max_length": _AMOUNT_MAX,
         "focus_on_load": True,
     }
-    why: Block = {
-        "type": "plain_text_input",
-        "action_id": INPUT,
-        "multiline": True,
-        "max_length": _REASON_MAX,
-    }
+    currency = "" if amount is None else f" in {amount.currency}"
     return _modal(
         View.EDIT,
         f"Edit {subject(approval).lower()}",
         [
             fields(parts.facts(view)),
-            _input(
-                Field.AMOUNT, f"Amount in {currency}", element, hint=f"{hint}{proposed}".strip()
-            ),
-            _input(
-                Field.REASON,
-                "Why",
-                why,
-                hint="Shown on the card and kept in the trail.",
-                optional=True,
-            ),
-            context(
-                plain(
-                    "Saving replaces this request by a new one with its own hash. It is your "
-                    "approval too, unless the amount is above what the agent proposed."
-                )
-            ),
+            _input(Field.AMOUNT, f"Amount{currency}", typed, _money_hint(approval)),
+            _input(Field.REASON, "Why", _typing(_REASON_MAX), _ON_CARD, optional=True),
+            context(plain(_EDIT_MEANS)),
         ],
         submit="Save",
         metadata=_metadata(approval, channel),
@@ -92,19 +69,7 @@ def reject_modal(view: ApprovalView, channel: str) -> Block:
             for category, text in CATEGORY_WORDS.items()
         ],
     }
-    reason: Block = {
-        "type": "plain_text_input",
-        "action_id": INPUT,
-        "multiline": True,
-        "min_length": MIN_REASON,
-        "max_length": _REASON_MAX,
-    }
-    note = {
-        "type": "plain_text_input",
-        "action_id": INPUT,
-        "multiline": True,
-        "max_length": _NOTE_MAX,
-    }
+    reason = _typing(_REASON_MAX, at_least=MIN_REASON)
     return _modal(
         View.REJECT,
         f"Reject {subject(approval).lower()}",
@@ -112,8 +77,8 @@ def reject_modal(view: ApprovalView, channel: str) -> Block:
             header(title(approval)),
             fields(parts.facts(view)),
             _input(Field.CATEGORY, "Category", select),
-            _input(Field.REASON, "Reason", reason, hint="The customer reads this."),
-            _input(Field.NOTE, "Note", note, hint="For staff only.", optional=True),
+            _input(Field.REASON, "Reason", reason, "The customer reads this."),
+            _input(Field.NOTE, "Note", _typing(_NOTE_MAX), "For staff only.", optional=True),
         ],
         submit="Reject",
         metadata=_metadata(approval, channel),
@@ -149,14 +114,7 @@ def details_modal(view: ApprovalView, people: People) -> Block:
 
 def reset_modal(target: BreakerTarget) -> Block:
     """Return the form that asks why the breaker is closed by hand."""
-    reason: Block = {
-        "type": "plain_text_input",
-        "action_id": INPUT,
-        "multiline": True,
-        "min_length": MIN_REASON,
-        "max_length": _REASON_MAX,
-        "focus_on_load": True,
-    }
+    reason = _typing(_REASON_MAX, at_least=MIN_REASON) | {"focus_on_load": True}
     return _modal(
         View.BREAKER_RESET,
         "Reset the breaker",
@@ -218,8 +176,25 @@ def _metadata(approval: Approval, channel: str) -> str:
     return ModalTarget(id=target.id, rev=target.rev, h=target.h, channel=channel[:64]).text()
 
 
+def _typing(most: int, *, at_least: int = 0, lines: bool = True) -> Block:
+    """Return an input for text; spaces count here, so the step counts again."""
+    found: Block = {
+        "type": "plain_text_input",
+        "action_id": INPUT,
+        "multiline": lines,
+        "max_length": most,
+    }
+    return found | {"min_length": at_least} if at_least else found
+
+
+def _money_hint(approval: Approval) -> str:
+    before, proposed = approval.snapshot, approval.original_amount
+    left = "" if before is None else f"{before.remaining} is left to refund on this order. "
+    return f"{left}{'' if proposed is None else f'The agent proposed {proposed}.'}".strip()
+
+
 def _input(
-    block_id: Field, label: str, element: Block, *, hint: str = "", optional: bool = False
+    block_id: Field, label: str, element: Block, hint: str = "", *, optional: bool = False
 ) -> Block:
     found: Block = {
         "type": "input",

@@ -19,7 +19,7 @@ from agent.ports import (
     TryAgain,
     Undeliverable,
 )
-from bot.slack.channels import Channels, SlackNotReady, check_channels, identify
+from bot.slack.channels import check_channels
 from bot.slack.client import SlackNotifier, web_client
 from storage import decisions
 from storage.transaction import Store
@@ -372,54 +372,3 @@ def test_an_alert_goes_to_the_people_on_call_once(story: SlackStory) -> None:
     assert story.sender.deliver(replace(alert, ambiguous=True)) == Delivered()
     (found,) = posted(story, ONCALL)
     assert "apr_1" in json.dumps(found["blocks"])
-
-
-# --- the workspace
-
-
-def test_channels_are_found_by_name_and_by_id(story: SlackStory) -> None:
-    assert check_channels(story.slack.client, WANTED) == Channels(APPROVALS, ONCALL, "C07REVIEW")
-
-
-def test_the_token_says_whose_workspace_it_is(story: SlackStory) -> None:
-    workspace = identify(story.slack.client)
-    assert (workspace.team_id, workspace.bot_user_id) == ("T07SHOPSTRM", "U07SUPPDESK")
-
-
-@pytest.mark.parametrize(
-    ("flag", "problem"),
-    [
-        ({"is_ext_shared": True}, "shared with another company"),
-        ({"is_archived": True}, "is archived"),
-        ({"is_member": False}, "invite it"),
-    ],
-)
-def test_a_channel_the_desk_must_not_or_cannot_use_is_refused(
-    servers: Servers, tmp_path: Path, store: Store, flag: dict[str, Any], problem: str
-) -> None:
-    with slack_story(servers, tmp_path, store) as story:
-        config = story.slack.config
-        first = replace(config.channels[0], **flag)
-    with (
-        pytest.raises(SlackNotReady, match=problem) as refused,
-        slack_story(servers, tmp_path, store, channels=(first, *config.channels[1:])),
-    ):
-        pass
-    assert not refused.value.temporary
-
-
-def test_an_unknown_channel_is_refused_and_an_outage_is_not_held_against_it(
-    story: SlackStory,
-) -> None:
-    client = story.slack.client
-    with pytest.raises(SlackNotReady, match="sees no channel #nowhere") as unknown:
-        check_channels(client, replace(WANTED, approvals="#nowhere"))
-    assert not unknown.value.temporary
-    fault(story, "conversations.info", error="ratelimited")
-    with pytest.raises(SlackNotReady, match="ratelimited") as outage:
-        check_channels(client, WANTED)
-    assert outage.value.temporary
-    fault(story, "auth.test", error="invalid_auth")
-    with pytest.raises(SlackNotReady, match="invalid_auth") as token:
-        identify(client)
-    assert not token.value.temporary

@@ -220,7 +220,7 @@ def test_arguments_that_stay_unreadable_bring_a_person(scripted: Scripted) -> No
     assert "needs a person" in told[0]["text"]
 
 
-@pytest.mark.parametrize("words", ["a NUL \0 inside", "half a character \ud800", "\0", " "])
+@pytest.mark.parametrize("words", ["a NUL \0 inside", "\0", " "])
 def test_words_of_the_model_that_are_no_text_still_end_in_an_answer(
     scripted: Scripted, words: str
 ) -> None:

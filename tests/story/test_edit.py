@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.domain.approvals import Approval, Status, Verdict
-from agent.domain.decision import DecideAnswer, Decided, Edited, RefusalCode, Refused, Voted
+from agent.domain.decision import DecideAnswer, Decided, Edited, RefusalCode, Refused
 from agent.domain.ids import ApprovalId
 from agent.domain.money import Money
 from agent.domain.roles import Role
@@ -106,12 +106,16 @@ def test_an_edit_of_two_peoples_decision_counts_as_one_vote(story: Story) -> Non
     assert isinstance(story.approves(ana, new), Decided)
 
 
-def test_an_edit_keeps_the_higher_tier_and_a_lower_editor_only_asks(story: Story) -> None:
+def test_an_edit_keeps_the_higher_tier(story: Story) -> None:
     ana = story.hire("ana", Role.REFUND_APPROVER)
-    ben = story.hire("ben", Role.REFUND_APPROVER)
-    new = edited(story.edits(ana, park(story, "2340.00", "ORD-1004"), usd(10000)))
+    mia = story.hire("mia", Role.REFUND_MANAGER)
+    parked = park(story, "2340.00", "ORD-1004")
+    too_low = story.edits(ana, parked, usd(10000))
+    assert isinstance(too_low, Refused)
+    assert too_low.code is RefusalCode.NOT_ALLOWED
+    new = edited(story.edits(mia, parked, usd(10000)))
     assert new.tier.approvals_needed == 2
-    assert isinstance(story.approves(ben, new), Voted)
+    assert new.status is Status.PENDING
 
 
 def test_under_a_stricter_policy_the_editor_may_only_ask(story: Story) -> None:

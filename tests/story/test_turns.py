@@ -393,3 +393,11 @@ def test_after_three_rejections_about_one_order_a_person_takes_over(story: Story
     assert "not eligible, 2" in story.agent_words(chat)[-1]
     last = story.all(Status.REJECTED)[-1]
     assert state_of(story, last.run_id) is RunState.ESCALATED
+
+
+def test_what_no_database_holds_is_made_visible(story: Story) -> None:
+    chat = story.opens_chat()
+    story.model.calls(("call_\0", "list\ud800orders", '{"a": "\0"}'))
+    story.model.says("Half a \ud83d and a \0.")
+    story.says(chat, "hello")
+    assert story.agent_words(chat) == ["Half a ? and a \ufffd."]

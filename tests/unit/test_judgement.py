@@ -328,3 +328,28 @@ def test_a_refusal_is_told_in_a_sentence(status: Status) -> None:
     judged = replace(Case().on(status=status), word={"shown_hash": ""}).judged()
     assert isinstance(judged, Denial)
     assert judged.message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "roles", "counts"),
+    [
+        (Verdict.APPROVE, [Role.REFUND_APPROVER], True),
+        (Verdict.REJECT, [Role.REFUND_APPROVER], False),
+        (Verdict.EDIT, [Role.REFUND_APPROVER], False),
+        (Verdict.REJECT, [Role.REFUND_MANAGER], True),
+        (Verdict.EDIT, [Role.REFUND_MANAGER], True),
+    ],
+)
+def test_what_ends_a_decision_of_two_takes_the_tiers_own_role(
+    verdict: Verdict, roles: list[Role], counts: bool
+) -> None:
+    row = approval(tier=Tier(Role.REFUND_MANAGER, 2))
+    word = decision(
+        row,
+        verdict=verdict,
+        reason="long enough",
+        category=RejectCategory.OTHER,
+        amount=usd("10.00"),
+    )
+    judged = judge(row, actor(*roles), word, (), START)
+    assert isinstance(judged, Counts) is counts

@@ -199,3 +199,12 @@ def test_every_currency_has_between_no_and_four_decimals() -> None:
 def test_the_largest_amount_is_exact_in_every_json_reader() -> None:
     assert MAX_MINOR == 999_999_999_999
     assert MAX_MINOR < 2**53
+
+
+def test_zeros_beyond_the_currency_are_read_only_where_an_export_wrote_them() -> None:
+    with pytest.raises(InvalidInput):
+        parse_money("2.500", "USD")
+    assert parse_money("2.500", "USD", padded=True) == Money(250, "USD")
+    assert parse_money("24800.00", "JPY", padded=True) == Money(24800, "JPY")
+    with pytest.raises(InvalidInput):
+        parse_money("2.501", "USD", padded=True)

@@ -127,7 +127,7 @@ export class ChatSession {
         return;
       } catch (problem) {
         if (!isProblem(problem)) {
-          throw problem;
+          reportError(problem);
         }
         if (!mayPass(problem) || backoff.attempts >= MOST_ATTEMPTS) {
           message.problem = problem.message;
@@ -183,6 +183,9 @@ export class ChatSession {
         if (problem instanceof HttpProblem && problem.status === 404) {
           this.#forget();
           return;
+        }
+        if (!isProblem(problem)) {
+          reportError(problem);
         }
         if (!this.#stop.signal.aborted) {
           this.#listener.connection("lost");

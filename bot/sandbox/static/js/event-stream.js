@@ -1,5 +1,7 @@
 /** Read a `text/event-stream` body by hand: EventSource cannot send an Authorization header. */
 
+import { Unreachable } from "./http.js";
+
 /** Yield `{id, event, data}` for each event; `id` is undefined where the event has none. */
 export async function* readEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
@@ -7,7 +9,7 @@ export async function* readEvents(body) {
   let fields = blank();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await read(reader);
       if (done) {
         return;
       }
@@ -26,6 +28,14 @@ export async function* readEvents(body) {
     }
   } finally {
     await reader.cancel().catch(() => {});
+  }
+}
+
+async function read(reader) {
+  try {
+    return await reader.read();
+  } catch {
+    throw new Unreachable();
   }
 }
 
