@@ -3,6 +3,7 @@
 import asyncio
 import getpass
 import logging
+import signal
 import socket
 import sys
 import time
@@ -11,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import click
 from pydantic import SecretStr
@@ -147,14 +149,23 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    for noisy in ("alembic", "apscheduler", "httpx", "slack_bolt", "slack_sdk", "uvicorn"):
+    for noisy in ("alembic", "apscheduler", "httpx", "httpx2", "slack_sdk", "uvicorn"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # Bolt reads SLACK_BOT_TOKEN from the environment too, and warns that it is given a client.
+    logging.getLogger("slack_bolt").setLevel(logging.ERROR)
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, _end)
     try:
         with ExitStack() as held:
             _server(load_settings(), held).run()
     except (CannotStart, AlreadyRunning, InvalidInput, SlackNotReady) as problem:
         click.echo(f"Supportdesk cannot start: {problem}", err=True)
         sys.exit(2)
+
+
+def _end(_signal: int, _frame: object) -> NoReturn:
+    """End with success: uvicorn raises the signal again when it has stopped in good order."""
+    sys.exit(0)
 
 
 def cli() -> None:

@@ -69,8 +69,7 @@ def signed(desk: DeskProcess, card: Json, name: str, vote: Json) -> bool:
 def refusals(desk: DeskProcess, approval: Json) -> list[Json]:
     """Return what the trail says of words on an approval that did not count."""
     rows = desk.rows(
-        "SELECT body FROM audit WHERE approval_id = :id AND type = 'decision.refused'"
-        " ORDER BY seq",
+        "SELECT body FROM audit WHERE approval_id = :id AND type = 'decision.refused' ORDER BY seq",
         id=approval["id"],
     )
     return [as_json(row["body"]) for row in rows]

@@ -37,7 +37,9 @@ from tests.support.slack_sandbox import (
     running_stage,
 )
 
-MARKUP = "<!channel> *bold* `code` <@U07ANARIBEI> &amp; <b>x</b> <https://evil.example|here> \u202eoof"
+MARKUP = (
+    "<!channel> *bold* `code` <@U07ANARIBEI> &amp; <b>x</b> <https://evil.example|here> \u202eoof"
+)
 # What Slack would make something of, and what the eye would not see.
 LIVE = ("<!channel", "*bold*", "`code`", "<@U07ANARIBEI>", "<b>", "<https:", "\u202e")
 
@@ -62,9 +64,7 @@ class Scripted(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def scripted(
-    postgres_admin: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scripted]:
+def scripted(postgres_admin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
     """Run a desk whose model is a stand-in, on the database that is stricter about text."""
     with ExitStack() as held:
         model = held.enter_context(running_standin())

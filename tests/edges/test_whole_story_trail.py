@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
+from sqlalchemy.exc import DatabaseError
 
 from tests.support.postgres import fresh_database
 from tests.support.process import DeskProcess, database, running_desk, write_rows
@@ -32,7 +33,9 @@ def ended(
 
 
 @contextmanager
-def copied(desk: DeskProcess, request: pytest.FixtureRequest, folder: Path) -> Iterator[DeskProcess]:
+def copied(
+    desk: DeskProcess, request: pytest.FixtureRequest, folder: Path
+) -> Iterator[DeskProcess]:
     """Yield the same desk, not running, over a copy of its database."""
     url = make_url(desk.database_url)
     if url.database is not None and url.get_backend_name() == "sqlite":
@@ -52,10 +55,13 @@ def over(desk: DeskProcess, folder: Path, url: str) -> DeskProcess:
     return replace(desk, folder=folder, database_url=url, env={**desk.env, "DATABASE_URL": url})
 
 
-def test_the_trail_of_a_story_is_whole(
+def test_the_trail_of_a_story_is_whole_and_cannot_be_changed(
     ended: DeskProcess, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with copied(ended, request, tmp_path) as desk:
+        for change in ("UPDATE audit SET at = at + 1", "DELETE FROM audit"):
+            with pytest.raises(DatabaseError, match="append-only"):
+                write_rows(desk.database_url, change)
         said = desk.agent("audit", "verify").split()
         assert (said[0], said[-2:]) == ("ok:", ["3", "approvals"])
 
@@ -65,17 +71,9 @@ CHANGES = {
         "UPDATE audit SET body = replace(body, '16000', '16001') WHERE type = 'proposal.parked'",
         "(link)",
     ),
-    "one byte of a link": (
-        "UPDATE audit SET hash = replace(hash, 'a', 'b') WHERE type = 'vote.cast'",
-        "(link)",
-    ),
     "one byte of a payload": (
         "UPDATE approvals SET payload = replace(payload, '16000', '16001')",
         "(payload)",
-    ),
-    "one event gone": (
-        "DELETE FROM audit WHERE type = 'proposal.parked' AND body LIKE '%16000%'",
-        "(gap)",
     ),
 }
 
@@ -98,16 +96,9 @@ def test_one_changed_byte_is_found(
 def without_guards(desk: DeskProcess) -> list[str]:
     """Return the statements with which whoever owns the database gets round its triggers."""
     if desk.database_url.startswith("postgresql"):
-        return ["ALTER TABLE audit DISABLE TRIGGER USER", "ALTER TABLE approvals DISABLE TRIGGER USER"]
+        return [
+            "ALTER TABLE audit DISABLE TRIGGER USER",
+            "ALTER TABLE approvals DISABLE TRIGGER USER",
+        ]
     names = desk.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'")
     return [f"DROP TRIGGER {row['name']}" for row in names]
-
-
-def test_the_database_itself_refuses_to_change_the_trail(
-    ended: DeskProcess, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    with copied(ended, request, tmp_path) as desk:
-        for change in ("UPDATE audit SET at = at + 1", "DELETE FROM audit"):
-            with pytest.raises(Exception, match="append"):
-                write_rows(desk.database_url, change)
-        assert desk.agent("audit", "verify").startswith("ok: ")

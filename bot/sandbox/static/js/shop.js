@@ -110,7 +110,7 @@ export class Shop {
         h("span", { class: "order-date" }, shortDay(new Date(order.placed_at))),
         h("span", { class: `badge badge-${colour}` }, words),
       ),
-      h("ul", { class: "order-items" }, order.items.map(item)),
+      h("ul", { class: "order-items" }, order.items.map(item), more(order.items.length - 1)),
       money(order),
       h(
         "button",
@@ -135,6 +135,11 @@ function item({ name, price, quantity, final_sale: isFinal }) {
       quantity > 1 ? h("small", {}, `${quantity} × ${price.display}`) : null,
     ),
   );
+}
+
+/** Where there is room for one thing only, the others are counted. */
+function more(count) {
+  return count > 0 ? h("li", { class: "more" }, `and ${count} more`) : null;
 }
 
 function money({ total, refunded, remaining }) {
