@@ -42,6 +42,7 @@ from bot.sandbox.payments_faults import FaultyPayments
 from bot.settings import Settings, load_policy, load_settings, sandbox_refusal
 from bot.slack.channels import Channels, SlackNotReady, check_channels, identify
 from bot.slack.client import INTERACTIVE_TIMEOUT_S, OUTBOX_TIMEOUT_S, SlackNotifier, web_client
+from bot.slack.edge import Edge
 from bot.slack.listeners import dispatch, slack_app
 from bot.slack.people import sync_people
 from bot.web.application import web_app
@@ -50,7 +51,7 @@ from bot.web.context import SlackDispatch, WebContext
 from bot.web.hub import Hub, last_seqs_of
 from bot.web.metrics import Metrics
 from bot.web.server import WebServer
-from storage import heartbeats, schema
+from storage import heartbeats, outbox, schema
 from storage.clock import database_time
 from storage.engine import open_engine
 from storage.single import AlreadyRunning, hold_file
@@ -89,6 +90,7 @@ class SlackSide:
     """What the web edge and the jobs need of Slack."""
 
     notifier: Notifier
+    metrics: Metrics
     dispatch: SlackDispatch
     roles: "RoleMirror"
     words: str
@@ -185,6 +187,8 @@ def _server(settings: Settings, held: ExitStack) -> DeskServer:
     if core.desk.store.dialect == "sqlite":
         with core.desk.store.transaction() as tx:
             heartbeats.forget_other_servers(tx, core.desk.replica)
+    with core.desk.store.transaction() as tx:
+        outbox.revive(tx, core.desk.clock.now())
     _check_mark(core)
     return _sandbox_server(core, wakeups) if settings.is_sandbox else _real_server(core, wakeups)
 
@@ -281,10 +285,12 @@ class _Keys:
 
 
 def _slack_side(desk: Desk, keys: _Keys, team_id: str, channels: Channels) -> SlackSide:
+    metrics = Metrics(desk)
     patient = web_client(keys.token, keys.api_url, timeout_s=OUTBOX_TIMEOUT_S)
     quick = web_client(keys.token, keys.api_url, timeout_s=INTERACTIVE_TIMEOUT_S)
-    app = slack_app(desk, quick, keys.signing_secret, team_id)
+    app = slack_app(Edge(desk, quick, team_id, metrics.count_decision), keys.signing_secret)
     return SlackSide(
+        metrics=metrics,
         notifier=SlackNotifier(patient, channels, desk.store, desk.clock),
         dispatch=partial(dispatch, app),
         roles=RoleMirror(lambda: sync_people(desk, patient, team_id).problems),
@@ -315,7 +321,7 @@ def _assemble(
     context = WebContext(
         desk=desk,
         hub=hub,
-        metrics=Metrics(desk),
+        metrics=side.metrics,
         chat_keys=chat_keys,
         origins=core.settings.widget_origins,
         jobs=("scheduler", *(lane.value for lane in lanes), *(job.name for job in scheduled)),

@@ -50,6 +50,11 @@ _GIVE_UP = (
     .where(outbox.c.id == bindparam("row_id"))
     .values(next_at=None, lease_owner=None, last_error=bindparam("problem"))
 )
+_REVIVE = (
+    update(outbox)
+    .where(outbox.c.lane == "slack", outbox.c.next_at.is_(None))
+    .values(next_at=bindparam("now"))
+)
 _EXISTS = select(outbox.c.id).where(outbox.c.key == bindparam("key"))
 _NEXT_DUE = select(func.min(outbox.c.next_at).label("at")).where(
     outbox.c.lane == bindparam("lane"), outbox.c.next_at.is_not(None)
@@ -154,6 +159,11 @@ def retry(tx: Tx, row_id: str, at: datetime, problem: str, *, ambiguous: bool) -
 def give_up(tx: Tx, row_id: str, problem: str) -> None:
     """Keep a message that cannot be delivered, for a person to look at."""
     tx.change(_GIVE_UP, row_id=row_id, problem=problem[:500])
+
+
+def revive(tx: Tx, now: datetime) -> int:
+    """Make every given-up message due again: a person may have mended what stood in its way."""
+    return tx.change(_REVIVE, now=to_micros(now))
 
 
 def next_due(tx: Tx, lane: str) -> datetime | None:

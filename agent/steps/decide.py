@@ -195,20 +195,22 @@ def _refuse(tx: Tx, desk: Desk, case: _Case, denial: Denial) -> Refused:
 
 
 def _answer_in_slack(tx: Tx, desk: Desk, case: _Case, denial: Denial) -> None:
-    reply, approval = case.decision.reply_to, case.approval
+    _whisper(tx, desk, case.decision, denial.message, case.now)
+    if case.decision.reply_to is not None and case.approval is not None:
+        # The clicker saw an old picture: draw the card again as the row is now.
+        key = f"card_redraw:{case.approval.id}"
+        redraw = slack_message(desk, DeliveryKind.CARD_UPDATE, key, {}, case.approval)
+        outbox.add(tx, case.now, redraw)
+
+
+def _whisper(tx: Tx, desk: Desk, decision: Decision, words: str, now: datetime) -> None:
+    """Let the clicker alone read why the click did not count."""
+    reply = decision.reply_to
     if reply is None:
         return
-    key = desk.ids.new("out")
-    body: Payload = {"channel": reply.channel, "user": reply.user, "text": denial.message}
-    messages = [slack_message(desk, DeliveryKind.EPHEMERAL, f"ephemeral:{key}", body, approval)]
-    if approval is not None:
-        # The clicker saw an old picture: draw the card again as the row is now.
-        messages.append(
-            slack_message(
-                desk, DeliveryKind.CARD_UPDATE, f"card_redraw:{approval.id}", {}, approval
-            )
-        )
-    outbox.add(tx, case.now, *messages)
+    body: Payload = {"channel": reply.channel, "user": reply.user, "text": words}
+    key = f"ephemeral:{desk.ids.new('out')}"
+    outbox.add(tx, now, slack_message(desk, DeliveryKind.EPHEMERAL, key, body))
 
 
 def _corrupt(tx: Tx, desk: Desk, decision: Decision, problem: str) -> Refused:
@@ -228,7 +230,9 @@ def _corrupt(tx: Tx, desk: Desk, decision: Decision, problem: str) -> Refused:
         {"text": f"A stored request does not validate and will not run: {problem}"},
     )
     outbox.add(tx, now, alert)
-    return Refused(RefusalCode.PAYLOAD_CHANGED, "The stored request is damaged; on-call was told.")
+    words = "The stored request is damaged and will not run; on-call was told."
+    _whisper(tx, desk, decision, words, now)
+    return Refused(RefusalCode.PAYLOAD_CHANGED, words)
 
 
 def _log(case: _Case, answer: DecideAnswer) -> None:

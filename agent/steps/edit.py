@@ -7,6 +7,7 @@ from agent.desk import Desk
 from agent.domain.approvals import Approval, Event, Verdict
 from agent.domain.audit import AuditType
 from agent.domain.decision import Decision, Edited, RefusalCode
+from agent.domain.errors import Corrupt
 from agent.domain.ids import ApprovalId, idempotency_key
 from agent.domain.judgement import Counts, Denial
 from agent.domain.money import Money
@@ -41,11 +42,14 @@ def read_for(desk: Desk, decision: Decision) -> EditReading | None:
     """Read the order an edit is about, outside any transaction; None for other verdicts."""
     if decision.verdict is not Verdict.EDIT:
         return None
-    with desk.store.transaction(write=False) as tx:
-        approval = approvals.get(tx, decision.approval_id)
-    if approval is None or approval.order_id is None:
+    try:
+        with desk.store.transaction(write=False) as tx:
+            approval = approvals.get(tx, decision.approval_id)
+    except Corrupt:
+        # The transaction of the decision meets the damaged row again and says so.
         return EditReading(None)
-    order = desk.shop.order(approval.order_id)
+    named = None if approval is None else approval.order_id
+    order = None if named is None else desk.shop.order(named)
     return EditReading(None if order is None else read_order(desk, order))
 
 

@@ -46,9 +46,7 @@ class _DemoPage(StaticFiles):
     @override
     async def get_response(self, path: str, scope: Scope) -> Response:
         shown = path == _WORKSPACE and scope["method"] in ("GET", "HEAD")
-        response = (
-            JSONResponse(_workspace()) if shown else await super().get_response(path, scope)
-        )
+        response = JSONResponse(_workspace()) if shown else await super().get_response(path, scope)
         response.headers.update(_HEADERS)
         return response
 

@@ -11,10 +11,8 @@ from agent.domain.deadlines import is_past
 from agent.domain.decision import Decision, ReplyTo
 from agent.domain.errors import Corrupt
 from agent.domain.roles import Channel
-from agent.ports import MessageRef
-from agent.steps.decide import decide
+from agent.steps.acknowledge import acknowledge
 from bot.slack import modals
-from bot.slack.acknowledge import acknowledge
 from bot.slack.blocks import Block
 from bot.slack.edge import Edge
 from bot.slack.lookup import slack_users
@@ -50,8 +48,7 @@ class Clicks:
         """Decide in the own database, then acknowledge; the card tells the outcome."""
         if found := self._read(body, read_target):
             click, target = found
-            decide(
-                self.edge.desk,
+            self.edge.decide(
                 Decision(
                     approval_id=target.approval_id,
                     identity=click.identity,
@@ -86,8 +83,8 @@ class Clicks:
         """Let somebody on call say that they look into it."""
         if found := self._read(body, read_breaker_target):
             click, target = found
-            alert = MessageRef(click.channel_id, click.container.message_ts or "")
-            told = acknowledge(self.edge.desk, click.identity, target.generation, alert)
+            thread_ts = click.container.message_ts or ""
+            told = acknowledge(self.edge.desk, click.identity, target.generation, thread_ts)
             self.edge.tell(click.channel_id, click.user.id, told)
         ack()
 

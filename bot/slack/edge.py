@@ -1,15 +1,17 @@
 """What every listener is given: the desk, a client that does not wait long, and the workspace."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from slack_sdk import WebClient
 
 from agent.desk import Desk, Lane
+from agent.domain.decision import DecideAnswer, Decision
 from agent.domain.payload import Payload
 from agent.domain.roles import Actor, ActorKind, Channel, Identity
 from agent.ports import DeliveryKind
-from agent.steps.decide import note_unknown_click
+from agent.steps.decide import decide, note_unknown_click
 from agent.steps.outcomes import slack_message
 from bot.slack.blocks import Block
 from bot.slack.failures import CALL_ERRORS, failure_of
@@ -17,6 +19,8 @@ from bot.slack.payloads import Click
 from storage import outbox, people
 
 _LOG = logging.getLogger(__name__)
+
+CountDecision = Callable[[Decision, DecideAnswer], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,13 @@ class Edge:
     desk: Desk
     client: WebClient
     team_id: str
+    count: CountDecision
+
+    def decide(self, decision: Decision) -> DecideAnswer:
+        """Decide and count the answer for the metrics."""
+        answer = decide(self.desk, decision)
+        self.count(decision, answer)
+        return answer
 
     def tell(self, channel: str, user: str, text: str) -> None:
         """Let one person read something, through the outbox; without a channel directly."""

@@ -8,7 +8,6 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.error import BoltUnhandledRequestError
 from slack_sdk import WebClient
 
-from agent.desk import Desk
 from bot.slack import names
 from bot.slack.asks import Asks
 from bot.slack.clicks import Clicks
@@ -39,12 +38,13 @@ _INTERACTIONS = frozenset(
 )
 
 
-def slack_app(desk: Desk, client: WebClient, signing_secret: str, team_id: str) -> App:
+def slack_app(edge: Edge, signing_secret: str) -> App:
     """Make the app for one workspace.
 
     `client` has a time-out that an interaction can afford. Who the bot is comes from `team_id`
     and not from a call on the first request: a click must be decided while Slack's API is down.
     """
+    client, team_id = edge.client, edge.team_id
     app = App(
         name="supportdesk",
         client=WebClient(base_url=client.base_url, timeout=client.timeout, retry_handlers=[]),
@@ -54,7 +54,6 @@ def slack_app(desk: Desk, client: WebClient, signing_secret: str, team_id: str) 
         process_before_response=True,
         raise_error_for_unhandled_request=True,
     )
-    edge = Edge(desk, client, team_id)
     _listen(app, edge)
     app.error(_Troubles(edge).answer)
     return app

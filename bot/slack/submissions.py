@@ -14,7 +14,6 @@ from agent.domain.ids import ApprovalId
 from agent.domain.money import Money, parse_money
 from agent.domain.roles import Channel
 from agent.steps.breaker import reset_breaker
-from agent.steps.decide import decide
 from bot.slack.edge import Edge
 from bot.slack.modals import notice_modal, reject_category
 from bot.slack.names import Field
@@ -143,8 +142,7 @@ class Submissions:
     def _decide(
         self, form: Form, target: ModalTarget, verdict: Verdict, **more: Unpack[_More]
     ) -> DecideAnswer:
-        return decide(
-            self.edge.desk,
+        return self.edge.decide(
             Decision(
                 approval_id=target.approval_id,
                 identity=form.identity,

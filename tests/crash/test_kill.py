@@ -130,10 +130,14 @@ def test_killed_while_slack_has_a_card_and_has_not_said_so(desk: DeskProcess) ->
     desk.slack_fails("chat.postMessage", delay_s=30)
     approval = chat.parks("refund $105 on ORD-1005")
     (landed,) = eventually(lambda: desk.cards(approval["id"]), "card that landed")
-    assert desk.rows("SELECT * FROM slack_messages WHERE approval_id = :id", id=approval["id"]) == []
+    assert (
+        desk.rows("SELECT * FROM slack_messages WHERE approval_id = :id", id=approval["id"]) == []
+    )
     restart(desk)
     eventually(
-        lambda: desk.rows("SELECT ts FROM slack_messages WHERE approval_id = :id", id=approval["id"]),
+        lambda: desk.rows(
+            "SELECT ts FROM slack_messages WHERE approval_id = :id", id=approval["id"]
+        ),
         "card that is known",
     )
     # At most one more copy, and every copy is kept up to date: facts/slack.md §1.8.

@@ -135,15 +135,15 @@ def test_imported_orders_are_shown_and_found(store: Store, client: TestClient) -
     }
 
 
-def test_of_many_customers_fifty_are_listed_and_the_demo_comes_first(
+def test_of_many_customers_all_are_listed_and_the_demo_comes_first(
     store: Store, client: TestClient
 ) -> None:
     with full_export().open("rb") as lines:
         import_orders(store, read_orders(lines), START, lambda _: None)
     listed = client.get("/shop/customers").json()
-    assert len(listed) == 50
+    assert len(listed) == 445
     assert listed[0]["name"] == "Clara Nguyen"
-    assert len(client.get("/shop/customers", params={"limit": 500}).json()) == 445
+    assert len(client.get("/shop/customers", params={"limit": 50}).json()) == 50
     (found,) = client.get("/shop/customers", params={"q": "W2611340"}).json()
     assert "#W2611340" in [order["id"] for order in found["orders"]]
 

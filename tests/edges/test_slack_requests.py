@@ -14,11 +14,12 @@ from agent.domain.approvals import Status
 from agent.providers.system import SystemClock
 from bot.sandbox.cast import ANA
 from bot.sandbox.slack_delivery import FORM, JSON, sign
+from bot.slack.edge import Edge
 from bot.slack.listeners import dispatch, slack_app
 from storage.engine import open_engine
 from storage.transaction import Store
 from tests.support.slack_sandbox import APPROVALS, SIGNING_SECRET
-from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story
+from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story, uncounted
 
 COMMAND = {"team_id": "T07SHOPSTRM", "user_id": ANA.slack_user_id, "command": "/refunds"}
 
@@ -180,7 +181,9 @@ def broken(story: SlackStory, tmp_path: Path) -> Iterator[App]:
     """Return the app of a desk whose database has no tables."""
     empty = Store(open_engine(f"sqlite:///{tmp_path / 'empty.db'}"))
     desk = replace(story.desk, store=empty)
-    yield slack_app(desk, story.slack.client, SIGNING_SECRET, story.slack.config.team_id)
+    yield slack_app(
+        Edge(desk, story.slack.client, story.slack.config.team_id, uncounted), SIGNING_SECRET
+    )
     empty.close()
 
 

@@ -92,6 +92,18 @@ def test_a_delivery_that_cannot_succeed_is_kept_for_a_person(story: Story) -> No
     assert story.approval(parked.id).status is Status.PENDING
 
 
+def test_what_was_given_up_is_tried_again_after_a_start(story: Story) -> None:
+    parked = park(story)
+    story.clock.advance(seconds=2)
+    story.notifier.answers.append(Undeliverable("not_in_channel"))
+    story.rests()
+    with story.desk.store.transaction() as tx:
+        assert outbox.revive(tx, story.clock.now()) == 1
+    story.rests()
+    with story.desk.store.transaction(write=False) as tx:
+        assert len(cards.of(tx, parked.id)) == 1
+
+
 def test_an_alert_about_an_alert_is_not_sent(story: Story) -> None:
     park(story)
     story.clock.advance(seconds=2)

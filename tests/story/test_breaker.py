@@ -12,6 +12,7 @@ from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import CustomerId, RunId
 from agent.domain.roles import ActorKind, Channel, Identity, Role
 from agent.ports import Declined, DeliveryKind
+from agent.steps.acknowledge import acknowledge
 from agent.steps.breaker import breaker_status, reset_breaker
 from agent.steps.execute import settle
 from agent.steps.gate import Proposed, propose
@@ -197,3 +198,20 @@ def test_a_manager_may_reset_with_a_reason(story: Story) -> None:
     assert isinstance(unproved, Refused)
     assert unproved.code is RefusalCode.ROLE_UNVERIFIED
     assert story.trail().count("breaker.reset") == 1
+
+
+def test_somebody_on_call_says_once_that_they_look_into_it(story: Story) -> None:
+    olu = story.hire("olu", Role.ONCALL)
+    mia = story.hire("mia", Role.REFUND_MANAGER)
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    gus = story.hire("gus", Role.ONCALL, kind=ActorKind.GUEST)
+    five(story)
+    refund(story, ORDERS[5])
+    for nobody in (ana, gus, Identity("slack", "T1:U404")):
+        assert acknowledge(story.desk, nobody, 1, "1.0").startswith("Only people on call")
+    assert acknowledge(story.desk, olu, 1, "1.0").startswith("Thank you")
+    assert acknowledge(story.desk, mia, 1, "1.0") == "Olu has acknowledged it already."
+    assert story.trail().count("breaker.acknowledged") == 1
+    story.rests()
+    (told,) = story.notifier.of(DeliveryKind.ONCALL)
+    assert told.body["thread_ts"] == "1.0"

@@ -243,6 +243,20 @@ def test_a_damaged_row_never_runs_and_is_reported(story: Story) -> None:
     assert "does not validate" in str(story.notifier.of(DeliveryKind.ONCALL)[0].body["text"])
 
 
+def test_a_click_on_a_damaged_row_is_answered_and_an_edit_too(story: Story) -> None:
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    parked = park(story)
+    with story.desk.store.transaction() as tx:
+        tx.change(text("UPDATE approvals SET payload = '[]' WHERE id = :a"), a=parked.id)
+    reply = ReplyTo("C1", "U1")
+    story.approves(ana, parked, reply_to=reply)
+    edited = refused(story.edits(ana, parked, Money(1000, "USD")))
+    assert edited.code is RefusalCode.PAYLOAD_CHANGED
+    story.rests()
+    (whisper,) = story.notifier.of(DeliveryKind.EPHEMERAL)
+    assert "damaged" in str(whisper.body["text"])
+
+
 def test_a_changed_payload_no_longer_matches_its_hash(story: Story) -> None:
     ana = story.hire("ana", Role.REFUND_APPROVER)
     parked = park(story)

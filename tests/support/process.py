@@ -165,9 +165,7 @@ class DeskProcess:
         """Ask for something."""
         return self.client.get(path, headers=who, params=query)
 
-    def post(
-        self, path: str, body: object, who: Mapping[str, str] | None = None
-    ) -> httpx.Response:
+    def post(self, path: str, body: object, who: Mapping[str, str] | None = None) -> httpx.Response:
         """Send a JSON body."""
         return self.client.post(path, headers=who, json=body)
 

@@ -13,6 +13,7 @@ from slack_bolt import App
 from typing_extensions import override
 
 from agent.domain.approvals import Approval, Status
+from agent.domain.decision import DecideAnswer, Decision
 from agent.domain.policy import Policy
 from agent.ports import Notifier
 from agent.providers.system import SystemClock
@@ -20,6 +21,7 @@ from agent.steps.announce import announce
 from bot.sandbox.slack_delivery import sign
 from bot.slack.channels import Channels, check_channels
 from bot.slack.client import INTERACTIVE_TIMEOUT_S, OUTBOX_TIMEOUT_S, SlackNotifier, web_client
+from bot.slack.edge import Edge
 from bot.slack.listeners import dispatch, slack_app
 from bot.slack.people import SyncReport, sync_people
 from storage import cards
@@ -39,6 +41,10 @@ from tests.support.slack_sandbox import (
 
 # As an operator may write them: a name with #, one without, an id.
 WANTED = Channels("#refund-approvals", "oncall", "C07REVIEW")
+
+
+def uncounted(_decision: Decision, _answer: DecideAnswer) -> None:
+    """Count nothing."""
 
 
 @dataclass
@@ -163,7 +169,7 @@ def slack_story(
         told = tell_story(store, HandClock(SystemClock().now()), CountingIds(), policy)
         quick = web_client(BOT_TOKEN, base_url, timeout_s=INTERACTIVE_TIMEOUT_S)
         patient = web_client(BOT_TOKEN, base_url, timeout_s=OUTBOX_TIMEOUT_S)
-        bolt = slack_app(told.desk, quick, SIGNING_SECRET, slack.config.team_id)
+        bolt = slack_app(Edge(told.desk, quick, slack.config.team_id, uncounted), SIGNING_SECRET)
         servers.desk.app = _desk(bolt)
         story = SlackStory(
             **{field.name: getattr(told, field.name) for field in fields(told)},

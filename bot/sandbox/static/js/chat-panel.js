@@ -3,10 +3,10 @@
 import { approvalChip } from "./approval-chip.js";
 import { ChatSession, MAX_CHARACTERS } from "./chat-session.js";
 import { h, icon, unseen } from "./dom.js";
+import { Tail } from "./tail.js";
 import { clock } from "./time.js";
 
 const COUNT_FROM = 3_500;
-const NEAR_END_PX = 80;
 const STATUS_WORDS = {
   stopped: "The answer was stopped.",
   failed: "The answer failed. Please write again.",
@@ -19,6 +19,7 @@ export class ChatPanel {
   #mine = [];
   #chips = new Map();
   #suggestions = [];
+  #tail;
 
   /** `onChange` is called after each event that may have moved money. */
   constructor(onChange) {
@@ -77,6 +78,8 @@ export class ChatPanel {
       h("i"),
       h("i"),
     );
+    const body = h("div", { class: "chat-body" }, this.log, this.typing);
+    this.#tail = new Tail(body);
     this.offers = h("div", { class: "chat-offers", role: "group", "aria-label": "Suggestions" });
     this.root = h(
       "section",
@@ -87,7 +90,7 @@ export class ChatPanel {
         h("span", { class: "chat-face" }, icon("chat")),
         h("div", {}, h("h3", {}, "ShopStream support"), this.state),
       ),
-      h("div", { class: "chat-body" }, this.log, this.typing),
+      body,
       this.offers,
       this.#composer(),
     );
@@ -184,7 +187,7 @@ export class ChatPanel {
     if (draw === undefined) {
       return;
     }
-    this.#keepingEnd(draw);
+    this.#tail.keep(draw);
     if (event.type === "approval" || event.type === "message") {
       this.#onChange();
     }
@@ -222,14 +225,16 @@ export class ChatPanel {
       return;
     }
     const node = this.#sendingTurn(message);
-    if (known) {
-      known.node.replaceWith(node);
-      known.node = node;
-    } else {
-      this.#mine.push({ message, node, taken: false });
-      this.#keepingEnd(() => this.log.append(node), true);
-    }
-    this.typing.hidden = message.state === "failed";
+    this.#tail.keep(() => {
+      if (known) {
+        known.node.replaceWith(node);
+        known.node = node;
+      } else {
+        this.#mine.push({ message, node, taken: false });
+        this.log.append(node);
+      }
+      this.typing.hidden = message.state === "failed";
+    }, !known);
   }
 
   #sendingTurn(message) {
@@ -290,15 +295,5 @@ export class ChatPanel {
   #append(node) {
     const waiting = this.#mine.find((one) => !one.taken);
     this.log.insertBefore(node, waiting?.node ?? null);
-  }
-
-  /** Draw, and stay at the end if the reader was there. */
-  #keepingEnd(draw, always = false) {
-    const body = this.log.parentElement;
-    const near = body.scrollHeight - body.scrollTop - body.clientHeight < NEAR_END_PX;
-    draw();
-    if (near || always) {
-      body.scrollTop = body.scrollHeight;
-    }
   }
 }

@@ -3,6 +3,7 @@
 import { Backoff } from "./backoff.js";
 import { readEvents } from "./event-stream.js";
 import { HttpProblem, ask, bearer, getJson, isProblem, mayFail, postJson } from "./http.js";
+import { untilVisible, whileVisible } from "./visibility.js";
 
 export const MAX_CHARACTERS = 4000;
 
@@ -177,8 +178,10 @@ export class ChatSession {
   async #listen() {
     const backoff = new Backoff();
     while (!this.#stop.signal.aborted) {
+      await untilVisible();
+      const seen = whileVisible();
       try {
-        await this.#stream(backoff);
+        await this.#stream(backoff, seen);
       } catch (problem) {
         if (problem instanceof HttpProblem && problem.status === 404) {
           this.#forget();
@@ -187,20 +190,22 @@ export class ChatSession {
         if (!isProblem(problem)) {
           reportError(problem);
         }
-        if (!this.#stop.signal.aborted) {
+        if (!this.#stop.signal.aborted && !seen.aborted) {
           this.#listener.connection("lost");
         }
       }
-      await backoff.wait(this.#stop.signal);
+      if (!seen.aborted) {
+        await backoff.wait(this.#stop.signal);
+      }
     }
   }
 
-  async #stream(backoff) {
+  async #stream(backoff, seen) {
     const quiet = new AbortController();
     const watch = () => setTimeout(() => quiet.abort(), QUIET_MS);
     let timer = watch();
     try {
-      const signal = AbortSignal.any([this.#stop.signal, quiet.signal]);
+      const signal = AbortSignal.any([this.#stop.signal, quiet.signal, seen]);
       const response = await this.#call((options) => this.#connect({ ...options, signal }));
       this.#listener.connection("live");
       // Every byte shows that the line is alive, the heartbeat's too.

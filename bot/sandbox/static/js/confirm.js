@@ -17,7 +17,7 @@ export function confirmed({ title, text, confirm, deny, style }, names) {
         h("button", { class: "block-button", value: "no" }, textNodes(deny, names)),
         h(
           "button",
-          { class: `block-button ${style ?? "primary"}`, value: "yes", autofocus: true },
+          { class: `block-button ${style ?? "primary"}`, value: "yes" },
           textNodes(confirm, names),
         ),
       ),

@@ -2,10 +2,10 @@
 
 import { drawBlocks } from "./blocks.js";
 import { h, icon, reconcile } from "./dom.js";
+import { Tail } from "./tail.js";
 import { mrkdwn } from "./text.js";
 import { clock, day, full, ofTs } from "./time.js";
 
-const NEAR_END_PX = 120;
 const SHOWN = 40;
 const REPLIES_SHOWN = 3;
 
@@ -19,6 +19,7 @@ export class MessageList {
   #store;
   #act;
   #problems;
+  #tail;
 
   /**
    * `act(send, {element, blockId, value, source}, key)` acts on an element, and `problems` holds
@@ -28,15 +29,19 @@ export class MessageList {
     this.#store = store;
     this.#act = act;
     this.#problems = problems;
-    this.root = h("div", { class: "messages", role: "feed", "aria-label": "Messages", tabindex: "0" });
+    this.root = h("div", {
+      class: "messages",
+      role: "log",
+      "aria-live": "off",
+      "aria-label": "Messages",
+      tabindex: "0",
+    });
+    this.#tail = new Tail(this.root);
   }
 
   /** Show a channel's messages as they are now. */
   show(channelId) {
     const isNew = channelId !== this.#channel;
-    const near =
-      isNew ||
-      this.root.scrollHeight - this.root.scrollTop - this.root.clientHeight < NEAR_END_PX;
     if (isNew) {
       this.#marks.clear();
       this.root.replaceChildren();
@@ -44,10 +49,8 @@ export class MessageList {
       this.#channel = channelId;
     }
     this.#list = this.#store.messages(channelId).filter((one) => !this.#dismissed.has(one.ts));
-    reconcile(this.root, this.#items(isNew), this.#marks);
-    if (near) {
-      this.root.scrollTop = this.root.scrollHeight;
-    }
+    const items = this.#items(isNew);
+    this.#tail.keep(() => reconcile(this.root, items, this.#marks), isNew);
   }
 
   /** Bring a message into view, if it is here. */

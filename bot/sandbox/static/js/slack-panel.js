@@ -226,7 +226,7 @@ export class SlackPanel {
       const name = channel?.is_im ? this.#store.app.name : (channel?.name ?? "");
       this.title.replaceChildren(channel?.is_im ? "" : icon("hash"), name);
       this.topic.textContent = channel?.topic ?? "";
-      this.input.placeholder = `Message ${channel?.is_im ? "" : "#"}${name}, or type /refunds help`;
+      this.input.placeholder = "Message, or /refunds help";
       this.list.show(place);
     }
     this.#onNews(channels.some(({ id }) => this.#store.isUnread(id)));

@@ -3,6 +3,7 @@
 import { Backoff, pause } from "./backoff.js";
 import { getJson, isProblem, postJson, query } from "./http.js";
 import { ofTs } from "./time.js";
+import { untilVisible, whileVisible } from "./visibility.js";
 
 const SLACK = "/sandbox/slack";
 const HURRY_MS = 500;
@@ -40,9 +41,12 @@ export class SlackStore {
     const backoff = new Backoff();
     let version = -1;
     for (;;) {
+      await untilVisible();
+      const signal = whileVisible();
       try {
         const asked = performance.now();
-        const found = await getJson(`${SLACK}/changes${query({ after: version })}`);
+        const path = `${SLACK}/changes${query({ after: version })}`;
+        const found = await getJson(path, { signal });
         if (found.version !== version || !this.isLive) {
           this.isLive = true;
           await this.pull();
@@ -56,9 +60,11 @@ export class SlackStore {
         if (!isProblem(problem)) {
           reportError(problem);
         }
-        this.isLive = false;
-        this.#onChange();
-        await backoff.wait();
+        if (!signal.aborted) {
+          this.isLive = false;
+          this.#onChange();
+          await backoff.wait();
+        }
       }
     }
   }

@@ -5,7 +5,7 @@ from agent.domain.audit import AuditType
 from agent.domain.decision import RefusalCode
 from agent.domain.payload import Payload
 from agent.domain.roles import ActorKind, Channel, Identity, Role, RoleProof, prove_role
-from agent.ports import DeliveryKind, MessageRef
+from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
 from storage import audit, outbox, people
 from storage.heartbeats import set_setting, setting
@@ -14,7 +14,7 @@ _SETTING = "breaker_acknowledged"
 _MAY = (Role.ONCALL, Role.REFUND_MANAGER)
 
 
-def acknowledge(desk: Desk, identity: Identity, generation: int, alert: MessageRef) -> str:
+def acknowledge(desk: Desk, identity: Identity, generation: int, thread_ts: str) -> str:
     """Note who looks into it, tell the alert's thread, and return a sentence for the person."""
     with desk.store.transaction() as tx:
         now = desk.clock.now()
@@ -35,9 +35,12 @@ def acknowledge(desk: Desk, identity: Identity, generation: int, alert: MessageR
         set_setting(tx, _SETTING, f"{generation}:{actor.name}")
         body: Payload = {
             "text": f"{actor.name} has seen this and looks into it.",
-            "thread_ts": alert.ts,
+            "thread_ts": thread_ts,
         }
         key = f"breaker_acknowledged:{generation}"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, body))
+        seen: Payload = {"generation": generation, "identity": str(identity)}
+        fact = audit.Fact(AuditType.BREAKER_ACKNOWLEDGED, actor.id, Channel.SLACK, seen)
+        audit.append(tx, None, now, fact)
     desk.wake(Lane.SLACK)
     return "Thank you. The channel can see that you look into it."
