@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from typing_extensions import override
 
 from agent.domain.approvals import Approval, Status
@@ -320,18 +320,27 @@ def stop(story: Story, *, stopped: bool) -> None:
         save(tx, replace(load(tx, lock=True), stopped=stopped))
 
 
+BOUND = '{"amount":{"currency":"USD","minor":16000},"customer_id":"cus_clara","order_id":"ORD-1001"'
+
+
+_PAYLOAD = text("UPDATE approvals SET payload = :bad WHERE id = :a")
+_HASH = text("UPDATE approvals SET payload_hash = :bad WHERE id = :a")
+
+
 @pytest.mark.parametrize(
-    "payload",
+    ("damage", "bad"),
     [
-        '{"amount":{"currency":"USD","minor":96000},"customer_id":"x","order_id":"ORD-1001"}',
-        "{",
+        (_PAYLOAD, BOUND.replace("16000", "96000") + "}"),
+        (_PAYLOAD, "{"),
+        (_PAYLOAD, BOUND + ',"tip":1}'),
+        (_HASH, "f00d"),
     ],
-    ids=["other amount", "not JSON"],
+    ids=["other amount", "not JSON", "a field too many", "other hash"],
 )
-def test_a_damaged_payload_is_never_executed(story: Story, payload: str) -> None:
+def test_a_damaged_row_is_never_executed(story: Story, damage: TextClause, bad: str) -> None:
     approved = approve(story)
     with story.desk.store.transaction() as tx:
-        tx.change(text("UPDATE approvals SET payload = :p WHERE id = :a"), p=payload, a=approved.id)
+        tx.change(damage, bad=bad, a=approved.id)
     story.rests()
     with story.desk.store.transaction(write=False) as tx:
         row = tx.one(text("SELECT status FROM approvals WHERE id = :a"), a=approved.id)

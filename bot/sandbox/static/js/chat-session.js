@@ -202,8 +202,10 @@ export class ChatSession {
 
   async #stream(backoff, seen) {
     const quiet = new AbortController();
-    const watch = () => setTimeout(() => quiet.abort(), QUIET_MS);
+    const cut = () => quiet.abort();
+    const watch = () => setTimeout(cut, QUIET_MS);
     let timer = watch();
+    window.addEventListener("offline", cut);
     try {
       const signal = AbortSignal.any([this.#stop.signal, quiet.signal, seen]);
       const response = await this.#call((options) => this.#connect({ ...options, signal }));
@@ -224,6 +226,7 @@ export class ChatSession {
       }
     } finally {
       clearTimeout(timer);
+      window.removeEventListener("offline", cut);
     }
   }
 
