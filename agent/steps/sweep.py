@@ -54,11 +54,19 @@ def release_dead(desk: Desk) -> None:
     """Take the leases of replicas that gave no sign of life; an old admission is forgotten."""
     now = desk.clock.now()
     with desk.store.transaction() as tx:
-        for owner in heartbeats.dead_owners(tx, now - REPLICA_SILENT):
-            if owner != desk.replica:
-                runs.release_owner(tx, owner)
-                approvals.release_leases(tx, owner, now)
         breaker.forget_admissions(tx, now - _KEEP_ADMISSIONS)
+        dead = [
+            owner
+            for owner in heartbeats.dead_owners(tx, now - REPLICA_SILENT)
+            if owner != desk.replica
+        ]
+    for owner in dead:
+        # Approvals and conversations in transactions of their own: elsewhere a conversation is
+        # locked after the approval, and two orders of locking would wait for each other.
+        with desk.store.transaction() as tx:
+            approvals.release_leases(tx, owner, now)
+        with desk.store.transaction() as tx:
+            runs.release_owner(tx, owner)
     desk.wake(Lane.TURN)
 
 

@@ -281,12 +281,12 @@ def test_a_phone_shows_one_half_at_a_time(narrow_demo: Demo) -> None:
     demo.says("I want my 89.00 USD back for ORD-1015")
 
     expect(demo.chip("pending", "ORD-1015")).to_be_visible()
-    expect(slack).to_contain_text("(new)")
+    expect(slack).to_contain_text("(new)", use_inner_text=True)
     slack.press("ArrowRight")
     slack.click()
     expect(demo.page.locator("#shop")).to_be_hidden()
     expect(demo.card("ORD-1015")).to_be_visible()
-    expect(slack).not_to_contain_text("(new)")
+    expect(slack).not_to_contain_text("(new)", use_inner_text=True)
     wide = demo.page.evaluate("document.documentElement.scrollWidth")
     assert wide == 360
 
