@@ -13,7 +13,7 @@ Block: TypeAlias = dict[str, Any]
 # What a header costs besides its text (facts: measured).
 _HEADER_SURCHARGE = 100
 _USER_ID = re.compile(r"[A-Z0-9]{2,32}")
-_TIME_FORMAT = "{date_short_pretty} at {time}"
+_TIME_FORMAT = "{date_short_pretty}, {time}"
 
 
 def plain(text: str) -> Block:

@@ -223,7 +223,7 @@ def _lapsed(view: ApprovalView, people: People) -> Block:
         [
             emoji(look.emoji),
             word(f" {look.verdict}", "bold"),
-            word(" at "),
+            word(" · "),
             moment(view.approval.expires_at),
             word(". Nobody decided in time; nothing was paid."),
         ]
@@ -247,5 +247,5 @@ def _signatures(votes: list[Vote] | tuple[Vote, ...], people: People) -> Iterato
             yield word(", ")
         user = None if vote.actor_id is None else people.get(vote.actor_id)
         yield mention(user, visible(vote.actor_name))
-        yield word(" at ")
+        yield word(" · ")
         yield moment(vote.at)

@@ -144,7 +144,9 @@ def payload_text(approval: Approval) -> str:
 
 def payload(approval: Approval) -> Block:
     """Return the full canonical payload as fixed-width text."""
-    return rich(line(word("Exactly this will run", "bold")), code_block(payload_text(approval)))
+    still = approval.status in {Status.PENDING, Status.APPROVED, Status.EXECUTING}
+    title = "Exactly this will run" if still else "Exactly this was asked for"
+    return rich(line(word(title, "bold")), code_block(payload_text(approval)))
 
 
 def small_print(approval: Approval) -> Block:
