@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from agent.domain.approvals import Approval, ApprovalView, Status
+from agent.domain.approvals import Approval, ApprovalView
 from agent.domain.ids import ActorId
 from agent.domain.money import Money
 from agent.domain.payload import Json
@@ -144,9 +144,7 @@ def payload_text(approval: Approval) -> str:
 
 def payload(approval: Approval) -> Block:
     """Return the full canonical payload as fixed-width text."""
-    still = approval.status in {Status.PENDING, Status.APPROVED, Status.EXECUTING}
-    title = "Exactly this will run" if still else "Exactly this was asked for"
-    return rich(line(word(title, "bold")), code_block(payload_text(approval)))
+    return rich(line(word("The exact request", "bold")), code_block(payload_text(approval)))
 
 
 def small_print(approval: Approval) -> Block:

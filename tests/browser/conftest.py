@@ -7,13 +7,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from tests.support import unavailable
 from tests.support.process import DeskProcess, running_desk
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PATIENCE_MS = 20_000
+
+expect.set_options(timeout=_PATIENCE_MS)
 
 
 @dataclass

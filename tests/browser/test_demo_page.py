@@ -14,8 +14,6 @@ MARKUP = "<b>bold</b> <img src=x onerror=alert(1)> *stars* <@U07ANARIBEI> &lt;i&
 PENDING = "needs a quick review by our team"
 TYPED = "Only the foot was wobbly; please send us a photo."
 
-expect.set_options(timeout=20_000)
-
 
 def test_a_small_refund_is_done_at_once(demo: Demo) -> None:
     demo.opens()
@@ -146,7 +144,8 @@ def test_the_keyboard_is_enough(demo: Demo) -> None:
     keyboard.type("my order?")
     keyboard.press("Enter")
 
-    expect(demo.log.locator(".turn-customer")).to_contain_text("Where is\nmy order?")
+    asked = demo.log.locator(".turn-customer", has_text="Where is")
+    expect(asked.locator(".bubble")).to_have_text("Where is\nmy order?", use_inner_text=True)
     expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1012")
     expect(composer).to_have_value("")
     expect(composer).to_be_focused()
@@ -194,6 +193,24 @@ def test_a_lost_connection_loses_and_doubles_nothing(demo: Demo) -> None:
     demo.page.reload()
     expect(demo.log.get_by_text("And ORD-1010?")).to_have_count(1)
     assert all("Failed to load resource" in problem for problem in demo.problems)
+    demo.problems.clear()
+
+
+def test_a_lost_answer_doubles_nothing(demo: Demo) -> None:
+    demo.opens("Priya Raman")
+
+    def lose_answer(route: Route) -> None:
+        assert route.fetch().status == httpx.codes.ACCEPTED
+        route.abort()
+
+    demo.page.route("**/chat/conversations/*/messages", lose_answer, times=1)
+    with demo.page.expect_response("**/chat/conversations/*/messages") as second:
+        demo.says("Is ORD-1011 on its way?")
+
+    assert second.value.status == httpx.codes.ACCEPTED
+    expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1011")
+    expect(demo.log.get_by_text("Is ORD-1011 on its way?")).to_have_count(1)
+    assert len(demo.problems) == 1
     demo.problems.clear()
 
 
@@ -315,6 +332,29 @@ def test_the_breaker_is_seen_to_open(hasty_demo: Demo) -> None:
     alert = hasty_demo.card("Refund breaker opened")
     alert.get_by_role("button", name="Acknowledge").click()
     expect(hasty_demo.page.locator(".private").last).to_be_visible()
+
+
+def test_the_page_outlives_a_restart_of_the_desk(hasty_demo: Demo) -> None:
+    demo, desk = hasty_demo, hasty_demo.desk
+    demo.opens("Sofia Marino")
+    demo.says("Where is my order?")
+    expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1017")
+
+    # Every token is new afterwards, the customer's and the team's.
+    desk.stop()
+    expect(demo.page.locator(".chat-state")).to_have_text("Reconnecting …")
+    expect(demo.page.locator("#breaker")).to_contain_text("Desk not reachable")
+    expect(demo.page.locator("#slack .offline")).to_be_visible()
+    desk.start()
+    demo.says("And what did it cost?")
+
+    expect(demo.log.get_by_text("And what did it cost?")).to_have_count(1)
+    expect(demo.log.locator(".turn-agent")).to_have_count(3)
+    expect(demo.page.locator(".chat-state")).to_have_text("Online")
+    expect(demo.page.locator("#breaker")).to_contain_text("Breaker")
+    expect(demo.page.locator("#slack .offline")).to_be_hidden()
+    assert all("Failed to load resource" in problem for problem in demo.problems)
+    demo.problems.clear()
 
 
 def test_the_policy_lets_nothing_in(desk: DeskProcess) -> None:

@@ -36,13 +36,13 @@ export class ChatPanel {
     this.#chips.clear();
     this.log.replaceChildren(this.#greeting());
     this.typing.hidden = true;
+    this.#write("");
     this.#connection("live");
     this.#offer();
     const session = new ChatSession(customer.id, {
       event: (event) => this.#show(event),
       sending: (message) => this.#showSending(message),
       connection: (state) => this.#connection(state),
-      opened: () => {},
     });
     this.#session = session;
     await session.start();
@@ -50,8 +50,7 @@ export class ChatPanel {
 
   /** Put a text into the composer and go there. */
   prefill(text) {
-    this.input.value = text;
-    this.#measure();
+    this.#write(text);
     this.input.focus();
   }
 
@@ -139,10 +138,14 @@ export class ChatPanel {
       return;
     }
     if (text === this.input.value) {
-      this.input.value = "";
-      this.#measure();
+      this.#write("");
     }
     this.#session.send(text);
+  }
+
+  #write(text) {
+    this.input.value = text;
+    this.#measure();
   }
 
   #measure() {

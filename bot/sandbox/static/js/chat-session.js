@@ -43,15 +43,14 @@ function claims(jwt) {
  * One customer's newest conversation, or a new one with the first message.
  *
  * `listener` has `event(event)` for each stored event in order, once; `sending(message)` whenever
- * a message of this page is `sending`, `sent` or `failed`; `connection(state)`, `live` or `lost`;
- * and `opened(isNew)`.
+ * a message of this page is `sending`, `sent` or `failed`; `connection(state)`, `live` or `lost`.
  */
 export class ChatSession {
   #token;
   #listener;
   #stop = new AbortController();
   #path = null;
-  #opening = null;
+  #resumed = Promise.resolve();
   #lastSeq = 0;
   #readSeq = 0;
   #queue = Promise.resolve();
@@ -61,8 +60,13 @@ export class ChatSession {
     this.#listener = listener;
   }
 
-  /** Go on with the newest conversation, if there is one. */
-  async start() {
+  /** Go on with the newest conversation, if there is one; what is sent meanwhile waits. */
+  start() {
+    this.#resumed = this.#resume();
+    return this.#resumed;
+  }
+
+  async #resume() {
     const backoff = new Backoff();
     while (!this.#stop.signal.aborted) {
       try {
@@ -70,7 +74,6 @@ export class ChatSession {
         if (items.length > 0) {
           this.#follow(items[0].conversation_id);
         }
-        this.#listener.opened(items.length === 0);
         return;
       } catch (problem) {
         if (this.#stop.signal.aborted) {
@@ -148,12 +151,9 @@ export class ChatSession {
   }
 
   async #open() {
-    this.#opening ??= this.#path ? Promise.resolve() : this.#create();
-    try {
-      await this.#opening;
-    } catch (problem) {
-      this.#opening = null;
-      throw problem;
+    await mayFail(this.#resumed);
+    if (this.#path === null) {
+      await this.#create();
     }
   }
 
@@ -170,7 +170,6 @@ export class ChatSession {
   /** The conversation is gone: the next message opens another. */
   #forget() {
     this.#path = null;
-    this.#opening = null;
     this.#lastSeq = 0;
     this.#readSeq = 0;
   }

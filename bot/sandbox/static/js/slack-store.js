@@ -47,7 +47,7 @@ export class SlackStore {
         const asked = performance.now();
         const path = `${SLACK}/changes${query({ after: version })}`;
         const found = await getJson(path, { signal });
-        if (found.version !== version || !this.isLive) {
+        if (found.version !== version) {
           this.isLive = true;
           await this.pull();
           version = found.version;
@@ -61,6 +61,8 @@ export class SlackStore {
           reportError(problem);
         }
         if (!signal.aborted) {
+          // Another start of the desk may count from anywhere.
+          version = -1;
           this.isLive = false;
           this.#onChange();
           await backoff.wait();
