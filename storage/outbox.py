@@ -22,7 +22,7 @@ _DUE = (
         outbox.c.next_at <= bindparam("now"),
     )
     .order_by(outbox.c.id)
-    .limit(bindparam("limit"))
+    .limit(1)
     .with_for_update(skip_locked=True)
 )
 _LEASE = (
@@ -120,24 +120,18 @@ def add(tx: Tx, at: datetime, *messages: Message) -> None:
     )
 
 
-def claim_slack(
-    tx: Tx, owner: str, now: datetime, lease: timedelta, limit: int
-) -> tuple[OutboxRow, ...]:
-    """Take up to `limit` due Slack messages; they come due again if the lease runs out.
+def claim_slack(tx: Tx, owner: str, now: datetime, lease: timedelta) -> OutboxRow | None:
+    """Take the due Slack message that came first; it comes due again if the lease runs out.
 
     A message whose earlier taker never said how it went may have arrived: it is ambiguous.
     """
     micros = to_micros(now)
-    claimed = []
-    for row in tx.all(_DUE, now=micros, limit=limit):
-        won = tx.change(
-            _LEASE, row_id=row["id"], now=micros, until=to_micros(now + lease), owner=owner
-        )
-        if won:
-            taken = read_row(row)
-            silent = row["lease_owner"] is not None
-            claimed.append(replace(taken, ambiguous=taken.ambiguous or silent))
-    return tuple(claimed)
+    row = tx.one(_DUE, now=micros)
+    if row is None:
+        return None
+    tx.change(_LEASE, row_id=row["id"], now=micros, until=to_micros(now + lease), owner=owner)
+    taken = read_row(row)
+    return replace(taken, ambiguous=taken.ambiguous or row["lease_owner"] is not None)
 
 
 def drop(tx: Tx, row_id: str) -> None:

@@ -25,20 +25,23 @@ from storage import approvals, audit, cards, decisions, outbox
 from storage.outbox import OutboxRow
 
 _BASE = timedelta(seconds=1)
-_BATCH = 20
 # A delivery that fails so often is an alert, not a log line (design.md §16).
 _ALERT_AFTER = 5
 # News of these kinds is worth a card's alert; an alert about an alert is not.
 _ALERTABLE = frozenset({DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKind.HAND_OFF})
 
 
-def announce(desk: Desk, notifier: Notifier) -> int:
-    """Deliver what is due for Slack; returns how many messages were tried."""
+def announce(desk: Desk, notifier: Notifier) -> bool:
+    """Deliver the message that is due first for Slack; False when none was.
+
+    One at a time, so that a message that breaks its delivery holds up no other.
+    """
     with desk.store.transaction() as tx:
-        claimed = outbox.claim_slack(tx, desk.replica, desk.clock.now(), DELIVERY_LEASE, _BATCH)
-    for row in claimed:
-        _deliver(desk, notifier, row)
-    return len(claimed)
+        row = outbox.claim_slack(tx, desk.replica, desk.clock.now(), DELIVERY_LEASE)
+    if row is None:
+        return False
+    _deliver(desk, notifier, row)
+    return True
 
 
 def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from agent.domain.approvals import Approval, ApprovalView
+from agent.domain.approvals import Approval, ApprovalView, Status
 from agent.domain.ids import ActorId
 from agent.domain.money import Money
 from agent.domain.payload import Json

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from tests.support.process import Json, as_json, read_rows
+from tests.support.outside import Json, as_json, read_rows
 
 _FINAL = {
     "approval.rejected",

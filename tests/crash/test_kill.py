@@ -7,15 +7,8 @@ import httpx
 import pytest
 
 from tests.crash.invariants import check_invariants
-from tests.support.process import (
-    Chat,
-    DeskProcess,
-    Json,
-    button_value,
-    eventually,
-    parts_of,
-    running_desk,
-)
+from tests.support.outside import Json, button_value, eventually, parts_of
+from tests.support.process import Chat, DeskProcess, running_desk
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.process import (
-    Chat,
-    DeskProcess,
-    Json,
-    as_json,
-    database,
-    eventually,
-    parts_of,
-    running_desk,
-    shown_text,
-)
+from tests.support.outside import Json, as_json, database, eventually, parts_of, shown_text
+from tests.support.process import Chat, DeskProcess, running_desk
 from tests.support.shared_data import full_export
 
 REVIEW = "needs a quick review by our team"

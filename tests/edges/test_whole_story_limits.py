@@ -5,18 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.process import (
-    ONCALL,
-    Chat,
-    DeskProcess,
-    Json,
-    button_value,
-    database,
-    eventually,
-    is_over,
-    running_desk,
-    shown_text,
-)
+from tests.support.outside import Json, button_value, database, eventually, is_over, shown_text
+from tests.support.process import ONCALL, Chat, DeskProcess, running_desk
 
 # Small refunds on eight orders of three customers: no limit but the breaker's is near.
 SMALL = (

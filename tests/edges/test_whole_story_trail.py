@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import make_url
 from sqlalchemy.exc import DatabaseError
 
+from tests.support.outside import database, write_rows
 from tests.support.postgres import fresh_database
-from tests.support.process import DeskProcess, database, running_desk, write_rows
+from tests.support.process import DeskProcess, running_desk
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

@@ -175,8 +175,11 @@ class Story:
             pass
 
     def delivers(self) -> int:
-        """Deliver what is due."""
-        return announce(self.desk, self.notifier)
+        """Deliver all that is due and return how many messages there were."""
+        count = 0
+        while announce(self.desk, self.notifier):
+            count += 1
+        return count
 
     def sweeps(self) -> None:
         """Show life, sweep once, and run what follows."""

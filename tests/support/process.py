@@ -1,51 +1,44 @@
 """The desk as its users have it: a process, an HTTP address, a folder with files."""
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
-from typing import Any, TypeVar
 from uuid import uuid4
 
 import httpx
-import pytest
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
 
-from tests.support.postgres import fresh_database
+from tests.support.outside import (
+    PATIENCE_S,
+    Json,
+    approval_of,
+    eventually,
+    read_rows,
+    shown_text,
+)
+
+__all__ = [
+    "APPROVALS",
+    "ONCALL",
+    "READY_S",
+    "Chat",
+    "DeskProcess",
+    "Json",
+    "eventually",
+    "made_desk",
+    "running_desk",
+]
 
 ROOT = Path(__file__).parents[2]
 APPROVALS, ONCALL = "C07APPROVALS", "C07ONCALL"
-# Far above what anything takes on a busy machine: what hangs fails its own test only.
 READY_S = 90.0
-PATIENCE_S = 30.0
 STOP_S = 5.0
-_PAUSE_S = 0.02
 _COMMAND = "from app import cli; cli()"
-
-Found = TypeVar("Found")
-Json = dict[str, Any]
-
-
-def eventually(look: Callable[[], Found | None], what: str, within: float = PATIENCE_S) -> Found:
-    """Return what `look` finds as soon as it finds something true; fails after `within` seconds."""
-    ends_at = time.monotonic() + within
-    pause = Event()
-    while True:
-        found = look()
-        if found:
-            return found
-        assert time.monotonic() < ends_at, f"after {within:.0f} s there is no {what}"
-        pause.wait(_PAUSE_S)
 
 
 @dataclass
@@ -73,6 +66,17 @@ class DeskProcess:
         """Everything it has written so far, over all its starts."""
         path = self._log_file
         return path.read_text("utf-8", errors="replace") if path.exists() else ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def resident_mib(self) -> float:
+        """How much memory it holds."""
+        pages = Path(f"/proc/{self._running().pid}/statm").read_text("ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the process without waiting for it to be ready."""
@@ -150,6 +154,11 @@ class DeskProcess:
         """Return the headers with which somebody of the cast signs in."""
         return {"authorization": f"Bearer {self.person(name)['api_token']}"}
 
+    def signs_in_as_at(self, other: "DeskProcess") -> None:
+        """Use the API tokens of another desk on the same database: only the newest ones count."""
+        other.person("ana")
+        self._people = other._people
+
     def customer(self, customer_id: str) -> dict[str, str]:
         """Return the headers with which a customer signs in."""
         if customer_id not in self._customers:
@@ -224,7 +233,7 @@ class DeskProcess:
             for message in self.slack()
             if message["thread_ts"] is None
             and message["ephemeral_for"] is None
-            and _about(message) == approval_id
+            and approval_of(message) == approval_id
         ]
 
     def card(self, approval_id: str, shows: str = "") -> Json:
@@ -397,96 +406,6 @@ def made_desk(folder: Path, database_url: str | None = None, **env: str) -> Iter
             yield desk
         finally:
             desk.end()
-
-
-@contextmanager
-def database(kind: str, request: pytest.FixtureRequest) -> Iterator[str | None]:
-    """Yield what `running_desk` takes for a new database of a kind, `sqlite` or `postgresql`."""
-    if kind == "sqlite":
-        yield None
-        return
-    with fresh_database(request.getfixturevalue("postgres_admin")) as url:
-        yield url
-
-
-def read_rows(database_url: str, statement: str, **values: object) -> list[Json]:
-    """Return rows of a database as mappings, in a transaction of its own that changes nothing."""
-    engine = create_engine(_psycopg(database_url), poolclass=NullPool)
-    with engine.connect() as connection:
-        found = connection.execute(text(statement), values).mappings().all()
-    return [dict(row) for row in found]
-
-
-def write_rows(database_url: str, *statements: str) -> None:
-    """Change a database behind the desk's back."""
-    engine = create_engine(_psycopg(database_url), poolclass=NullPool)
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-
-
-def shown_text(message: Json) -> str:
-    """Return every text that a message's or a view's blocks show, one a line, as stored."""
-    return "\n".join(_texts(message["blocks"]))
-
-
-def button_value(message: Json, action_id: str) -> str:
-    """Return what a button of a message carries."""
-    (found,) = [
-        element["value"]
-        for block in message["blocks"]
-        if block["type"] == "actions"
-        for element in block["elements"]
-        if element["action_id"] == action_id
-    ]
-    return str(found)
-
-
-def is_over(at: str | None) -> bool:
-    """Tell whether a time that the desk names has come; no time has."""
-    return at is None or datetime.now(UTC) >= datetime.fromisoformat(at)
-
-
-def unix_now() -> int:
-    """Return the time in whole seconds since 1970, as Slack stamps its requests."""
-    return int(time.time())
-
-
-def as_json(words: str) -> Json:
-    """Read one JSON object."""
-    return dict(json.loads(words))
-
-
-def parts_of(blocks: object, kind: str) -> list[Json]:
-    """Return every object of a `type` in a message's or a view's blocks, at any depth."""
-    found: list[Json] = []
-    if isinstance(blocks, dict):
-        found += [blocks] if blocks.get("type") == kind else []
-        blocks = list(blocks.values())
-    if isinstance(blocks, list):
-        found += [part for one in blocks for part in parts_of(one, kind)]
-    return found
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        own = value.get("text")
-        if isinstance(own, str):
-            yield own
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for item in value:
-            yield from _texts(item)
-
-
-def _about(message: Json) -> str | None:
-    found = (message["metadata"] or {}).get("event_payload", {}).get("approval_id")
-    return None if found is None else str(found)
-
-
-def _psycopg(url: str) -> str:
-    return url.replace("postgresql://", "postgresql+psycopg://", 1)
 
 
 def _free_port() -> int:

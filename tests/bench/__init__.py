@@ -1,0 +1,1 @@
+"""What the desk costs, against plain SQL on the same machine in the same run."""

@@ -1,0 +1,129 @@
+"""`make bench`: the first budgets of the design, measured; nothing here passes or fails."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median, quantiles
+from threading import Event
+from time import perf_counter
+from typing import NamedTuple
+
+import click
+
+from tests.bench.cycle import Bench, Written, bench_over
+from tests.bench.raw import Raw, raw_over, timed
+from tests.support.outside import Json, button_value
+from tests.support.postgres import fresh_database, running_postgres
+from tests.support.process import DeskProcess, made_desk
+
+ROUNDS, CYCLES = 15, 6
+CLICKS, CLICKS_PER_S = 60, 15
+# The goal and what is never to be exceeded, as multiples of raw (design.md §19, four commits).
+WHOLE = {"SQLite": ("2.3x", "2.8x"), "PostgreSQL": ("3.0x", "3.6x")}
+CLICK = {"SQLite": ("2x", "3x"), "PostgreSQL": ("2.7x", "3x")}
+
+
+class Line(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    measured: str
+    goal: str = ""
+    limit: str = ""
+
+
+class Pair(NamedTuple):
+    """Medians of one round, in seconds: the desk's, and those of plain SQL beside it."""
+
+    desk: float
+    raw: float
+
+
+def main() -> None:
+    """Measure and print the table."""
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="desk-bench-")))
+        lines = [*database_lines("SQLite", f"sqlite:///{folder / 'bench.db'}")]
+        admin = held.enter_context(running_postgres(durable=True))
+        lines += database_lines("PostgreSQL", held.enter_context(fresh_database(admin)))
+        desk = held.enter_context(made_desk(folder / "desk"))
+        lines += process_lines(desk)
+    table = [Line("WHAT", "MEASURED", "GOAL", "LIMIT"), *lines]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    for row in table:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def database_lines(kind: str, url: str) -> Iterator[Line]:
+    """Measure the cycle over a new database."""
+    with bench_over(url) as bench, raw_over(url) as raw:
+        written = bench.rows_written(bench.case())
+        case, before = bench.case(), bench.store.commits
+        bench.runs(case)
+        commits = bench.store.commits - before
+        rounds = [one_round(bench, raw, written) for _ in range(ROUNDS)]
+    whole, clicked = [one[0] for one in rounds], [one[1] for one in rounds]
+    what = f"{kind}: park, approve, execute, resume ({commits} commits)"
+    yield Line(what, times(whole), *WHOLE[kind])
+    yield Line(f"{kind}: click to committed outcome", times(clicked), *CLICK[kind])
+
+
+def one_round(bench: Bench, raw: Raw, written: Written) -> tuple[Pair, Pair]:
+    """Run some cycles, each followed by the same bytes in plain SQL."""
+    last = [*written.settle, *written.resume]
+    desk, whole, clicked = [], [], []
+    for case in [bench.case() for _ in range(CYCLES)]:
+        desk.append(bench.runs(case))
+        whole.append(timed(raw, written.park, written.decide, last))
+        clicked.append(timed(raw, written.decide, written.settle))
+    return (
+        Pair(median(one.whole for one in desk), median(whole)),
+        Pair(median(one.click for one in desk), median(clicked)),
+    )
+
+
+def times(rounds: Sequence[Pair]) -> str:
+    """Return the median ratio over the rounds, its quartiles, and the milliseconds behind it."""
+    ratios = [one.desk / one.raw for one in rounds]
+    low, _, high = quantiles(ratios, n=4)
+    desk, raw = median(one.desk for one in rounds), median(one.raw for one in rounds)
+    return (
+        f"{median(ratios):.1f}x raw ({low:.1f} to {high:.1f}; "
+        f"{desk * 1e3:.1f} against {raw * 1e3:.2f} ms)"
+    )
+
+
+def process_lines(desk: DeskProcess) -> Iterator[Line]:
+    """Measure a whole desk: how soon it is ready, and how fast it acknowledges clicks."""
+    started = perf_counter()
+    desk.start()
+    yield Line("desk ready", f"{perf_counter() - started:.1f} s", "2 s")
+    yield Line("memory", f"{desk.resident_mib:.0f} MiB", "150 MiB")
+    cards = [*waiting_cards(desk, "cus_david", "ORD-1005")]
+    cards += waiting_cards(desk, "cus_priya", "ORD-1004")
+    took, pause = [], Event()
+    for number in range(CLICKS):
+        begins = perf_counter()
+        # The first click on a card decides, later ones are refused; both are committed first.
+        who, card = ("ana", "ben", "mia")[number % 3], cards[number % len(cards)]
+        shown = button_value(card, "approval_approve")
+        answer = desk.clicks(who, card, "approval_approve", value=shown)
+        took.append(float(answer["ms"]))
+        pause.wait(max(0.0, 1 / CLICKS_PER_S - (perf_counter() - begins)))
+    what = f"Slack ack at {CLICKS_PER_S} clicks/s, SQLite"
+    spread = f"p50 {median(took):.1f} ms, slowest of {CLICKS} {max(took):.1f} ms"
+    yield Line(what, spread, "p99 20 ms", "500 ms")
+    desk.stop()
+
+
+def waiting_cards(desk: DeskProcess, customer: str, order: str) -> Iterator[Json]:
+    """Let a customer ask for as many refunds as may wait at once, and yield their cards."""
+    chat = desk.opens_chat(customer)
+    for amount in range(61, 66):
+        yield desk.card(chat.parks(f"please refund ${amount} on {order}")["id"])
+
+
+if __name__ == "__main__":
+    main()
