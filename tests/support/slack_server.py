@@ -58,8 +58,11 @@ class SlackStory(Story):
 
     @override
     def delivers(self) -> int:
-        """Deliver what is due to the stand-in."""
-        return announce(self.desk, self.sender)
+        """Deliver all that is due to the stand-in and return how many messages there were."""
+        count = 0
+        while announce(self.desk, self.sender):
+            count += 1
+        return count
 
     def syncs(self) -> SyncReport:
         """Mirror the user groups of the stand-in."""
