@@ -27,7 +27,6 @@ from agent.providers.demo_shop import seed_demo_shop
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.ledger_payments import LedgerPayments
 from agent.providers.offline_model import OfflineModel
-from agent.providers.openai_chat import open_ai_chat
 from agent.providers.system import SharedClock, SystemClock, SystemIds
 from agent.steps.announce import announce
 from agent.steps.execute import execute_due
@@ -184,6 +183,8 @@ def _server(settings: Settings, held: ExitStack) -> DeskServer:
         held.enter_context(_hold(Path(make_url(url).database or "")))
     wakeups = Wakeups()
     core = _core(settings, f"srv-{SystemIds().new('rpl')}", wakeups.wake)
+    # The last SQLite connection to close folds the write-ahead log into the file.
+    held.callback(core.desk.store.close)
     if core.desk.store.dialect == "sqlite":
         with core.desk.store.transaction() as tx:
             heartbeats.forget_other_servers(tx, core.desk.replica)
@@ -222,6 +223,9 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
 def _model(settings: Settings) -> ChatModel:
     if settings.is_offline:
         return OfflineModel()
+    # Loading the SDK takes a third of the start; without a model server nobody needs it.
+    from agent.providers.openai_chat import open_ai_chat  # noqa: PLC0415
+
     return open_ai_chat(
         _plain(settings.openai_api_key) or "",
         settings.openai_base_url or "",

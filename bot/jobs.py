@@ -6,6 +6,7 @@ wake-up costs at most one interval.
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -146,8 +147,9 @@ class Jobs:
         self._scheduler.remove_all_jobs()
         self._scheduler.shutdown(wait=False)
         self._ring_all()
+        ends_at = time.monotonic() + _DRAIN_S
         for thread in self._threads:
-            thread.join(_DRAIN_S)
+            thread.join(max(0.0, ends_at - time.monotonic()))
         _sign_off(self._desk)
 
     def _serve(self, lane: Lane, work: Callable[[], object]) -> None:

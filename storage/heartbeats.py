@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import bindparam, delete, select, text, union
 
-from storage.tables import approvals, conversations, heartbeats
+from storage.tables import approvals, conversations, heartbeats, outbox
 from storage.tables import settings as settings_table
 from storage.times import from_micros, to_micros
 from storage.transaction import Tx
@@ -25,6 +25,11 @@ _LEASE_OWNERS = union(
         conversations.c.lease_owner.is_not(None)
     ),
     select(approvals.c.lease_owner.label("owner")).where(text("status = 'executing'")),
+    select(outbox.c.lease_owner.label("owner")).where(
+        outbox.c.lane == "slack",
+        outbox.c.lease_owner.is_not(None),
+        outbox.c.next_at > bindparam("now"),
+    ),
 )
 _ALIVE = select(heartbeats.c.replica).where(
     heartbeats.c.job == REPLICA, heartbeats.c.at > bindparam("since")
@@ -68,10 +73,10 @@ def forget_other_servers(tx: Tx, replica: str) -> None:
     tx.change(_OTHER_SERVERS, who=replica)
 
 
-def dead_owners(tx: Tx, since: datetime) -> tuple[str, ...]:
-    """Return lease holders that gave no sign of life after `since`."""
+def dead_owners(tx: Tx, since: datetime, now: datetime) -> tuple[str, ...]:
+    """Return holders of leases that still run who gave no sign of life after `since`."""
     alive = {row["replica"] for row in tx.all(_ALIVE, since=to_micros(since))}
-    owners = {row["owner"] for row in tx.all(_LEASE_OWNERS)}
+    owners = {row["owner"] for row in tx.all(_LEASE_OWNERS, now=to_micros(now))}
     return tuple(sorted(owner for owner in owners if owner and owner not in alive))
 
 

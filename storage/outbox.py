@@ -50,6 +50,15 @@ _GIVE_UP = (
     .where(outbox.c.id == bindparam("row_id"))
     .values(next_at=None, lease_owner=None, last_error=bindparam("problem"))
 )
+_RELEASE = (
+    update(outbox)
+    .where(
+        outbox.c.lane == "slack",
+        outbox.c.lease_owner == bindparam("owner"),
+        outbox.c.next_at > bindparam("now"),
+    )
+    .values(next_at=bindparam("now"))
+)
 _REVIVE = (
     update(outbox)
     .where(outbox.c.lane == "slack", outbox.c.next_at.is_(None))
@@ -132,6 +141,11 @@ def claim_slack(tx: Tx, owner: str, now: datetime, lease: timedelta) -> OutboxRo
     tx.change(_LEASE, row_id=row["id"], now=micros, until=to_micros(now + lease), owner=owner)
     taken = read_row(row)
     return replace(taken, ambiguous=taken.ambiguous or row["lease_owner"] is not None)
+
+
+def release(tx: Tx, owner: str, now: datetime) -> int:
+    """Make due what a dead replica had taken; its name stays, for the message may have arrived."""
+    return tx.change(_RELEASE, owner=owner, now=to_micros(now))
 
 
 def drop(tx: Tx, row_id: str) -> None:

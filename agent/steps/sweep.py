@@ -57,7 +57,7 @@ def release_dead(desk: Desk) -> None:
         breaker.forget_admissions(tx, now - _KEEP_ADMISSIONS)
         dead = [
             owner
-            for owner in heartbeats.dead_owners(tx, now - REPLICA_SILENT)
+            for owner in heartbeats.dead_owners(tx, now - REPLICA_SILENT, now)
             if owner != desk.replica
         ]
     for owner in dead:
@@ -67,7 +67,10 @@ def release_dead(desk: Desk) -> None:
             approvals.release_leases(tx, owner, now)
         with desk.store.transaction() as tx:
             runs.release_owner(tx, owner)
-    desk.wake(Lane.TURN)
+        with desk.store.transaction() as tx:
+            outbox.release(tx, owner, now)
+    for lane in (Lane.TURN, Lane.SLACK):
+        desk.wake(lane)
 
 
 def _each(desk: Desk, work_on_next: Callable[[Desk], bool]) -> int:

@@ -69,6 +69,16 @@ def test_a_delivery_whose_taker_died_may_have_arrived(story: Story) -> None:
     assert story.notifier.deliveries[-1].ambiguous
 
 
+def test_what_a_dead_replica_had_taken_goes_out_at_once(story: Story) -> None:
+    park(story)
+    story.clock.advance(seconds=2)
+    with story.desk.store.transaction() as tx:
+        assert outbox.claim_slack(tx, "srv-dead", story.clock.now(), DELIVERY_LEASE)
+    assert story.delivers() == 0
+    story.sweeps()
+    assert story.notifier.deliveries[-1].ambiguous
+
+
 def test_a_delivery_that_keeps_failing_is_an_alert(story: Story) -> None:
     park(story)
     for _ in range(4):
