@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 MAX_STEPS = 8
 # The model may send arguments that cannot be read so often in one run; then a person takes over.
 MAX_MALFORMED = 2
+# A turn that broke off so often for whatever reason breaks off again: a person is needed.
+MAX_TRIES = 6
 _MODEL_TRIES = 3
 _MODEL_BACKOFF = timedelta(seconds=2)
 
@@ -55,7 +57,9 @@ def take_turn(desk: Desk) -> bool:
     if heard:
         return True
     try:
-        if not _escalate(desk, turn):
+        if turn.row.attempts >= MAX_TRIES:
+            _give_up(desk, turn)
+        elif not _escalate(desk, turn):
             _drive(desk, turn)
     except FenceLost:
         log.info("turn of %s was taken over", turn.run_id)
@@ -85,6 +89,12 @@ def _drive(desk: Desk, turn: Turn) -> None:
         _keep(desk, turn, answer)
     hand_off(desk, turn, "The assistant went round in circles.")
     tell.tell_failed(desk, turn, "too many steps", TOO_MANY_STEPS)
+
+
+def _give_up(desk: Desk, turn: Turn) -> None:
+    log.error("turn of %s broke off %d times", turn.run_id, turn.row.attempts)
+    hand_off(desk, turn, "The assistant broke off again and again.")
+    tell.tell_failed(desk, turn, "broke off too often", TOO_MANY_STEPS)
 
 
 def _escalate(desk: Desk, turn: Turn) -> bool:

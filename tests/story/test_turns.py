@@ -19,7 +19,7 @@ from agent.ports import ChatAnswer, ChatRequest, DeliveryKind
 from agent.steps.checkpoint import checkpoint
 from agent.steps.receive import attach, open_conversation, receive, stop
 from agent.steps.sweep import sweep
-from agent.steps.turn import MAX_STEPS, take_turn
+from agent.steps.turn import MAX_STEPS, MAX_TRIES, take_turn
 from storage import outbox, runs
 from tests.story.orders import owner_of
 from tests.story.test_execute import DyingPayments, Killed, with_payments
@@ -401,3 +401,27 @@ def test_what_no_database_holds_is_made_visible(story: Story) -> None:
     story.model.says("Half a \ud83d and a \0.")
     story.says(chat, "hello")
     assert story.agent_words(chat) == ["Half a ? and a \ufffd."]
+
+
+def test_a_turn_that_always_breaks_off_ends_with_a_person(story: Story) -> None:
+    chat = story.opens_chat()
+    receive(story.desk, chat, "c1", "hi")
+    broken = replace(story.desk, model=Breaking())
+    for _ in range(MAX_TRIES):
+        with pytest.raises(RuntimeError):
+            take_turn(broken)
+        story.clock.advance(seconds=61)
+    assert take_turn(broken)
+    assert "a colleague" in story.agent_words(chat)[0]
+    assert not take_turn(broken)
+    story.rests()
+    assert len(story.notifier.of(DeliveryKind.HAND_OFF)) == 1
+
+
+class Breaking(ScriptedModel):
+    """A model whose adapter has a bug."""
+
+    @override
+    def complete(self, request: ChatRequest) -> ChatAnswer:
+        """Break."""
+        raise RuntimeError(f"planned, after {len(request.messages)} messages")
