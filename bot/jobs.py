@@ -113,6 +113,8 @@ class Jobs:
         self._after_work = after_work
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        # Jobs of the scheduler that are under way; its own shutdown waits for all or for none.
+        self._busy, self._idle = 0, threading.Condition()
         self._failures: dict[str, int] = {}
         self._worked: dict[str, bool] = {}
         self._scheduler: BaseScheduler = BackgroundScheduler(
@@ -150,6 +152,8 @@ class Jobs:
         ends_at = time.monotonic() + _DRAIN_S
         for thread in self._threads:
             thread.join(max(0.0, ends_at - time.monotonic()))
+        with self._idle:
+            self._idle.wait_for(lambda: self._busy == 0, max(0.0, ends_at - time.monotonic()))
         _sign_off(self._desk)
 
     def _serve(self, lane: Lane, work: Callable[[], object]) -> None:
@@ -174,8 +178,18 @@ class Jobs:
         )
 
     def _run_job(self, job: Job) -> None:
-        if self._stopping.is_set():
-            return
+        with self._idle:
+            if self._stopping.is_set():
+                return
+            self._busy += 1
+        try:
+            self._do_job(job)
+        finally:
+            with self._idle:
+                self._busy -= 1
+                self._idle.notify_all()
+
+    def _do_job(self, job: Job) -> None:
         before = self._failures.get(job.name, 0)
         if self._guarded(job.name, job.work):
             self._after_work()

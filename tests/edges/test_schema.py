@@ -1,14 +1,15 @@
 """The schema on both databases: migrations lead to the tables, and the guards hold."""
 
+import sqlite3
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+import psycopg
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
-from sqlalchemy.exc import DatabaseError
 
 from agent.domain.audit import AuditType
 from storage import audit, schema
@@ -18,6 +19,9 @@ from storage.tables import metadata
 from storage.times import from_micros, time_or_none, to_micros
 from storage.transaction import Conflict, Store
 from tests.support.doubles import START
+
+# However a database puts it when a guard of its own stands in the way.
+REFUSED = (Conflict, sqlite3.Error, psycopg.Error)
 
 
 def test_the_migrations_lead_to_the_tables(database_url: str) -> None:
@@ -46,7 +50,7 @@ def test_the_trail_cannot_be_changed(store: Store, statement: str) -> None:
     fact = audit.Fact(AuditType.SHOP_IMPORTED, "somebody", "cli", {})
     with store.transaction() as tx:
         audit.append(tx, None, START, fact)
-    with pytest.raises((Conflict, DatabaseError), match="append-only"), store.transaction() as tx:
+    with pytest.raises(REFUSED, match="append-only"), store.transaction() as tx:
         tx.change(text(statement))
     with store.transaction(write=False) as tx:
         assert [fact.type for fact in audit.walk(tx)] == ["shop.imported"]
@@ -55,7 +59,7 @@ def test_the_trail_cannot_be_changed(store: Store, statement: str) -> None:
 def test_the_trail_cannot_be_emptied(store: Store) -> None:
     # SQLite does not know the statement at all; PostgreSQL needs a guard of its own for it.
     why = "syntax error" if store.dialect == "sqlite" else "append-only"
-    with pytest.raises(DatabaseError, match=why), store.transaction() as tx:
+    with pytest.raises(REFUSED, match=why), store.transaction() as tx:
         tx.change(text("TRUNCATE audit"))
 
 
