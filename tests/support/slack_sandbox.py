@@ -212,7 +212,9 @@ def running_slack(
     client = WebClient(BOT_TOKEN, base_url=f"{config.base_url}/api/", retry_handlers=[])
     # Plain HTTP only: a context that trusts nobody is made in no time.
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    with httpx.Client(base_url=stage.url, trust_env=False, verify=tls) as http:
-        yield Slack(config, client, http, sandbox, clock, ticks, pauses)
-    sandbox.state.release()
-    sandbox.state.close()
+    try:
+        with httpx.Client(base_url=stage.url, trust_env=False, verify=tls) as http:
+            yield Slack(config, client, http, sandbox, clock, ticks, pauses)
+    finally:
+        sandbox.state.release()
+        sandbox.state.close()
