@@ -73,14 +73,14 @@ class Demo:
         return self.page.get_by_role("dialog")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskProcess]:
     """Run one desk for all tests: each uses orders of its own."""
     with running_desk(tmp_path_factory.mktemp("desk")) as desk:
         yield desk
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hasty_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskProcess]:
     """Run a desk that waits for people one second and lets one refund through a minute."""
     env = {"REFUND_DECIDE_WITHIN_S": "1", "BREAKER_MAX_REFUNDS": "1", "SWEEP_INTERVAL_S": "1"}
@@ -88,9 +88,13 @@ def hasty_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskProcess
         yield desk
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Start the machine's Chromium, with a home of its own to write to."""
+    """Start the machine's Chromium, with a home of its own to write to.
+
+    Not for the whole session: until it stops, Playwright keeps an event loop running in this
+    thread, in which other tests' `asyncio.run` is refused.
+    """
     found = next((path for name in _CHROMIUM if (path := shutil.which(name))), None)
     if found is None:
         unavailable("Chromium")
