@@ -1,6 +1,7 @@
 """Approvals: stored once, moved only along the table, each move guarded by the status it leaves."""
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -91,7 +92,8 @@ _RESERVED = select(approvals.c.idempotency_key, approvals.c.amount_minor).where(
 _AUTOMATIC_ON_ORDER = select(func.coalesce(func.sum(approvals.c.amount_minor), 0).label("n")).where(
     approvals.c.order_id == bindparam("order"),
     approvals.c.automatic == 1,
-    text("status IN ('executing','unknown','executed')"),
+    # One that provably had not started is approved again and will run.
+    text("status IN ('approved','executing','unknown','executed')"),
 )
 _AUTOMATIC_BY_CUSTOMER = select(
     func.coalesce(func.sum(approvals.c.amount_minor), 0).label("n")
@@ -100,7 +102,8 @@ _AUTOMATIC_BY_CUSTOMER = select(
     approvals.c.currency == bindparam("money"),
     approvals.c.created_at > bindparam("since"),
     approvals.c.automatic == 1,
-    text("status IN ('executing','unknown','executed')"),
+    # One that provably had not started is approved again and will run.
+    text("status IN ('approved','executing','unknown','executed')"),
 )
 _EARLIER_NO = (
     select(approvals.c.status)
@@ -315,23 +318,22 @@ def count_pending_of_customer(tx: Tx, customer_id: CustomerId) -> int:
 
 def open_of_run(tx: Tx, run_id: RunId) -> tuple[Approval, ...]:
     """Return the run's approvals that have not ended."""
-    return tuple(_from_row(row) for row in tx.all(_OPEN_OF_RUN, run=run_id))
+    return _readable(tx.all(_OPEN_OF_RUN, run=run_id))
 
 
 def of_run(tx: Tx, run_id: RunId) -> tuple[Approval, ...]:
     """Return all approvals of the run."""
-    return tuple(_from_row(row) for row in tx.all(_OF_RUN, run=run_id))
+    return _readable(tx.all(_OF_RUN, run=run_id))
 
 
 def open_of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
     """Return the conversation's approvals that have not ended."""
-    return tuple(_from_row(r) for r in tx.all(_OPEN_OF_CONVERSATION, conversation=conversation_id))
+    return _readable(tx.all(_OPEN_OF_CONVERSATION, conversation=conversation_id))
 
 
 def latest_of_customer(tx: Tx, customer_id: CustomerId, limit: int) -> tuple[Approval, ...]:
     """Return the customer's newest approvals."""
-    rows = tx.all(_LATEST_OF_CUSTOMER, customer=customer_id, most=limit)
-    return tuple(_from_row(row) for row in rows)
+    return _readable(tx.all(_LATEST_OF_CUSTOMER, customer=customer_id, most=limit))
 
 
 def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]:
@@ -339,10 +341,12 @@ def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]
 
     A damaged row is left out, so that it hides no other; whoever touches it reports it.
     """
-    found = []
-    for row in tx.all(_PAGE, wanted=status.value, after=after, most=limit):
-        with suppress(Corrupt):
-            found.append(_from_row(row))
+    found: list[Approval] = []
+    while rows := tx.all(_PAGE, wanted=status.value, after=after, most=limit - len(found)):
+        found += _readable(rows)
+        after = rows[-1]["id"]
+        if len(found) == limit:
+            break
     return tuple(found)
 
 
@@ -383,6 +387,15 @@ def stored_payloads(tx: Tx) -> tuple[StoredPayload, ...]:
         )
         for row in tx.all(_STORED)
     )
+
+
+def _readable(rows: Sequence[Row]) -> tuple[Approval, ...]:
+    """Return the rows that validate, so that a damaged one hides no other."""
+    found = []
+    for row in rows:
+        with suppress(Corrupt):
+            found.append(_from_row(row))
+    return tuple(found)
 
 
 def _number(row: Row | None) -> int:
@@ -447,7 +460,7 @@ def _to_row(approval: Approval) -> dict[str, object]:
 def _from_row(row: Row) -> Approval:
     try:
         return _validated(row)
-    except (InvalidInput, ValueError, KeyError, TypeError) as error:
+    except (InvalidInput, ValueError, KeyError, TypeError, OverflowError) as error:
         raise Corrupt(row["id"], str(error)) from error
 
 

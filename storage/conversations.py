@@ -64,7 +64,10 @@ _HAND_OFF = (
 )
 _STOP = (
     update(conversations)
-    .where(conversations.c.id == bindparam("conversation"))
+    .where(
+        conversations.c.id == bindparam("conversation"),
+        conversations.c.lease_owner.is_not(None),
+    )
     .values(stop_requested=1)
 )
 _ATTACH = (
@@ -229,7 +232,7 @@ def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:
 
 
 def request_stop(tx: Tx, conversation_id: ConversationId) -> None:
-    """Ask the turn under way to end without words."""
+    """Ask the turn under way to end without words; without one there is nothing to stop."""
     tx.change(_STOP, conversation=conversation_id)
 
 

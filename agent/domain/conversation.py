@@ -10,6 +10,11 @@ from agent.domain.ids import ConversationId, CustomerId, RunId
 from agent.domain.payload import Payload
 
 MAX_MESSAGE_CHARACTERS = 4_000
+# An answer longer than this helps nobody and fits no event.
+MAX_ANSWER_CHARACTERS = 8_000
+# So many calls and their results fit into the prompt's window together.
+MAX_CALLS = 16
+MAX_CALL_ID, MAX_TOOL_NAME = 200, 100
 # design.md §13: the prompt holds at most so many messages.
 MAX_PROMPT_MESSAGES = 40
 

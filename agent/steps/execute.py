@@ -72,7 +72,12 @@ def carry_out(desk: Desk, claimed: Approval, *, in_turn: bool) -> Approval:
 
 
 def request_of(approval: Approval) -> RefundRequest:
-    """Return the frozen request, read from the stored payload; raises Corrupt if it cannot be."""
+    """Return the frozen request, read from the stored payload; raises Corrupt if it cannot be.
+
+    The bytes must still be those that were bound, at the first try and at every later one.
+    """
+    if not hash_shown(approval, approval.payload_hash):
+        raise Corrupt(approval.id, "the payload does not match its hash")
     try:
         order_id, amount = read_refund_payload(approval.payload_text)
     except InvalidInput as invalid:
@@ -225,8 +230,6 @@ def _claim(desk: Desk, approval_id: ApprovalId, reading: OrderReading | None) ->
         old = reading is not None and now - reading.facts.read_at > FACTS_MAX_AGE
         if stopped or old:
             return None
-        if not hash_shown(approval, approval.payload_hash):
-            raise Corrupt(approval.id, "the payload does not match its hash")
         problem = _stale(tx, desk, approval, reading, now)
         if problem is not None:
             return _Claim(_make_stale(tx, desk, approval, problem, now), is_mine=False)

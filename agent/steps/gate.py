@@ -25,16 +25,17 @@ from agent.domain.risk import (
     assess,
 )
 from agent.domain.roles import Channel
+from agent.ports import DeliveryKind
 from agent.steps import breaker as breaker_step
 from agent.steps.execute import carry_out
 from agent.steps.expire import expire
 from agent.steps.facts import OrderReading, Question, gather, read_order, snapshot
-from agent.steps.outcomes import Telling, show
+from agent.steps.outcomes import Telling, show, slack_message
 from agent.steps.results import refused_result, result_for_model
 from agent.tools.base import Caller
 from agent.tools.orders import own_order
 from agent.tools.refunds import ISSUE_REFUND, IssueRefund, refund_payload, to_proposal
-from storage import approvals, attempts, audit
+from storage import approvals, attempts, audit, outbox
 from storage.transaction import Tx
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,10 @@ def propose(desk: Desk, proposed: Proposed) -> Payload:
     except InvalidInput as invalid:
         return refuse(desk, proposed, Refuse(Refusal.INVALID_ARGUMENTS, str(invalid)))
     reading = None if order is None else read_order(desk, order)
-    outcome = _judge(desk, proposed, proposal, reading)
+    try:
+        outcome = _judge(desk, proposed, proposal, reading)
+    except LookupError as missing:
+        return _without_breaker(desk, proposed, str(missing))
     for lane in (Lane.SLACK, Lane.EXECUTE):
         desk.wake(lane)
     if isinstance(outcome, Refuse):
@@ -104,6 +108,19 @@ def refuse(desk: Desk, proposed: Proposed, refusal: Refuse) -> Payload:
     """Write a refusal into the trail and return the tool's result."""
     with desk.store.transaction() as tx:
         _note_refusal(tx, proposed, refusal, desk.clock.now())
+    return refused_result(refusal)
+
+
+def _without_breaker(desk: Desk, proposed: Proposed, problem: str) -> Payload:
+    """Refuse, and tell on-call: without the breaker nothing runs and nothing parks."""
+    refusal = Refuse(Refusal.STOPPED, "Refunds are paused at the moment.")
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        text = f"No refund can be asked for: {problem}"
+        key = f"breaker_missing:{proposed.run_id}"
+        outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}))
+        _note_refusal(tx, proposed, refusal, now)
+    desk.wake(Lane.SLACK)
     return refused_result(refusal)
 
 

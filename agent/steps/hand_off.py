@@ -13,7 +13,8 @@ from storage import audit, conversations, outbox, runs
 from storage.conversations import Entry
 from storage.runs import Turn
 
-_WORDS = 5
+# The whole conversation is in the log; a message in Slack needs the drift of it.
+_WORDS, _CHARACTERS = 5, 500
 
 
 def hand_off(desk: Desk, turn: Turn, reason: str) -> Payload:
@@ -28,7 +29,8 @@ def hand_off(desk: Desk, turn: Turn, reason: str) -> Payload:
         shown: Payload = {"text": HANDED_OFF}
         entry = Entry(desk.ids.new("msg"), EventType.HAND_OFF, shown, run_id=turn.run_id)
         conversations.append(tx, turn.conversation_id, now, entry)
-        words: list[Json] = list(conversations.customer_words(tx, turn.conversation_id, _WORDS))
+        said = conversations.customer_words(tx, turn.conversation_id, _WORDS)
+        words: list[Json] = [one[:_CHARACTERS] for one in said]
         body: Payload = {
             "conversation_id": turn.conversation_id,
             "customer": turn.customer_id or "anonymous visitor",

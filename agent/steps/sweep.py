@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Event, Status
@@ -24,6 +24,7 @@ from agent.steps.execute import carry_out, report_corrupt, request_of, settle
 from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show, slack_message
 from storage import approvals, attempts, audit, breaker, heartbeats, outbox, runs
+from storage.transaction import Tx
 
 log = logging.getLogger(__name__)
 
@@ -148,6 +149,9 @@ def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approv
         if current.status is not Status.UNKNOWN:
             # A late answer settled it while the provider was asked.
             return None
+        current = _alarm(tx, desk, current, now)
+        # Sent again since the book was read: what was read then proves nothing now.
+        absent = absent and current.attempts == approval.attempts
         if absent and not stopped and may_resend(current.first_sent_at, now):
             resent = approvals.shift_locked(
                 tx,
@@ -167,23 +171,25 @@ def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approv
             return resent
         looks = current.clean_looks + (1 if absent else 0)
         wait = backoff(looks + current.attempts, base=_LOOK_BASE, jitter=desk.ids.jitter())
-        first = current.first_sent_at
-        alarm = not current.alerted and first is not None and now - first >= UNKNOWN_ALERT_AFTER
-        if alarm:
-            text = (
-                f"Refund {current.id} on order {current.order_id} is still unknown after "
-                "5 minutes; the provider gives no clear answer."
-            )
-            message = slack_message(
-                desk, DeliveryKind.ONCALL, f"unknown:{current.id}", {"text": text}, current
-            )
-            outbox.add(tx, now, message)
         approvals.shift_locked(
             tx,
             current,
             None,
             clean_looks=looks,
-            alerted=current.alerted or alarm,
             wake_at=now + wait,
         )
         return None
+
+
+def _alarm(tx: Tx, desk: Desk, current: Approval, now: datetime) -> Approval:
+    """Tell on-call once about a refund that has been unknown for too long."""
+    first = current.first_sent_at
+    if current.alerted or first is None or now - first < UNKNOWN_ALERT_AFTER:
+        return current
+    text = (
+        f"Refund {current.id} on order {current.order_id} is still unknown after "
+        "5 minutes; the provider gives no clear answer."
+    )
+    key = f"unknown:{current.id}"
+    outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}, current))
+    return approvals.shift_locked(tx, current, None, alerted=True)

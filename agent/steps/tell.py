@@ -8,7 +8,7 @@ from agent.domain.conversation import ChatMessage, EventType, RunState
 from agent.domain.deadlines import TURN_LEASE
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
-from agent.domain.wording import MODEL_DOWN, STOPPED
+from agent.domain.wording import MODEL_DOWN, STOPPED, outcome_text
 from agent.ports import ChatAnswer
 from storage import approvals, audit, conversations, outbox, runs
 from storage.conversations import Entry
@@ -37,10 +37,13 @@ def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
 def tell_failed(desk: Desk, turn: Turn, problem: str, words: str = MODEL_DOWN) -> None:
     """Tell the truth without the model: the stored outcome, else `words`."""
     outcome = turn.row.kind == "outcome"
-    text = _fallback(turn) if outcome else words
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
+        # What has been asked for or paid already is worth more than an excuse.
+        asked = approvals.of_run(tx, turn.run_id)
+        known = outcome_text(asked[-1]) if asked else words
+        text = _fallback(turn) if outcome else known
         runs.append(tx, turn, now, ChatMessage("assistant", text))
         _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
         state = _resting_state(tx, turn) if outcome else RunState.FAILED

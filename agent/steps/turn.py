@@ -13,7 +13,11 @@ from itertools import takewhile
 from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
 from agent.domain.conversation import (
+    MAX_ANSWER_CHARACTERS,
+    MAX_CALL_ID,
+    MAX_CALLS,
     MAX_PROMPT_MESSAGES,
+    MAX_TOOL_NAME,
     ChatMessage,
     RunState,
     ToolCall,
@@ -74,7 +78,8 @@ def _drive(desk: Desk, turn: Turn) -> None:
             for call in open_calls:
                 _answer_call(desk, turn, call, transcript)
             continue
-        if stopped:
+        if stopped and turn.row.kind != "outcome":
+            # An outcome is told whatever was pressed: the money moved, or did not.
             tell.tell_stopped(desk, turn)
             return
         try:
@@ -156,9 +161,14 @@ def _prompt(transcript: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
 def _storable(answer: ChatAnswer) -> ChatAnswer:
     """Return the answer with nothing in it that a database refuses."""
     calls = tuple(
-        ToolCall(storable(c.call_id), storable(c.name), storable(c.arguments)) for c in answer.calls
+        ToolCall(
+            storable(call.call_id)[:MAX_CALL_ID],
+            storable(call.name)[:MAX_TOOL_NAME],
+            storable(call.arguments),
+        )
+        for call in answer.calls[:MAX_CALLS]
     )
-    return replace(answer, text=storable(answer.text), calls=calls)
+    return replace(answer, text=storable(answer.text)[:MAX_ANSWER_CHARACTERS], calls=calls)
 
 
 def _keep(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
