@@ -12,6 +12,7 @@ from agent.domain.approvals import Status
 from agent.domain.conversation import MAX_ANSWER_CHARACTERS, MAX_CALLS
 from agent.domain.ids import ConversationId
 from agent.domain.money import Money
+from agent.domain.payload import canonical, payload_hash
 from agent.domain.roles import Role
 from agent.ports import (
     Accepted,
@@ -244,3 +245,26 @@ def test_an_approver_may_decide_while_another_turn_runs(story: Story) -> None:
     story.rests()
     assert story.agent_words(chat)[-2:] == ["Yes.", "Paid."]
     assert story.paid() == [("ORD-1001", Money(16000, "USD"))]
+
+
+def test_a_payload_of_another_shape_never_runs_even_with_a_fitting_hash(story: Story) -> None:
+    approved = approve(story)
+    shape = approved.payload | {"tip": 1}
+    fitting = payload_hash(
+        tool=approved.tool,
+        payload=shape,
+        approval_id=approved.id,
+        policy_version=approved.policy_version,
+    )
+    with story.desk.store.transaction() as tx:
+        tx.change(
+            text("UPDATE approvals SET payload = :p, payload_hash = :h WHERE id = :a"),
+            p=canonical(shape),
+            h=fitting,
+            a=approved.id,
+        )
+    story.rests()
+    assert story.approval(approved.id).status is Status.APPROVED
+    assert story.paid() == []
+    alerts = [str(d.body["text"]) for d in story.notifier.of(DeliveryKind.ONCALL)]
+    assert any("tip" in alert for alert in alerts)
