@@ -1,6 +1,5 @@
 """Approvals: stored once, moved only along the table, each move guarded by the status it leaves."""
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,15 +9,13 @@ from typing import TypedDict
 from sqlalchemy import and_, bindparam, func, insert, select, text, update
 from typing_extensions import Unpack
 
-from agent.domain.approvals import Approval, Event, Snapshot, Status, move
-from agent.domain.errors import Corrupt, InvalidInput
-from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId, RunId
-from agent.domain.money import Money
-from agent.domain.payload import Json, Payload, canonical, parse_strict
-from agent.domain.risk import Finding, Reason
-from agent.domain.roles import Role, Tier
+from agent.domain.approvals import Approval, Event, Status, move
+from agent.domain.errors import Corrupt
+from agent.domain.ids import ApprovalId, ConversationId, CustomerId, RunId
+from agent.domain.payload import Payload
+from storage.approval_rows import from_row, to_row
 from storage.tables import approvals
-from storage.times import from_micros, micros_or_none, time_or_none, to_micros
+from storage.times import time_or_none, to_micros
 from storage.transaction import Conflict, Row, Tx
 
 _MUTABLE = (
@@ -211,13 +208,13 @@ class StoredPayload:
 
 def add(tx: Tx, approval: Approval) -> None:
     """Store a new approval; raises Conflict for a second row of one call or a pending twin."""
-    tx.put(_INSERT, _to_row(approval))
+    tx.put(_INSERT, to_row(approval))
 
 
 def get(tx: Tx, approval_id: ApprovalId, *, lock: bool = False) -> Approval | None:
     """Return the approval, None if there is none; raises Corrupt if the row does not validate."""
     row = tx.one(_LOCK if lock else _GET, approval=approval_id)
-    return None if row is None else _from_row(row)
+    return None if row is None else from_row(row)
 
 
 def lock(tx: Tx, approval_id: ApprovalId) -> Approval:
@@ -237,7 +234,7 @@ def shift(
     """
     target = approval.status if event is None else move(approval.status, event)
     moved = replace(approval, status=target, **changes)
-    values = _to_row(moved)
+    values = to_row(moved)
     won = tx.change(
         _MOVE,
         approval=approval.id,
@@ -264,13 +261,13 @@ def shift_locked(
 def by_call(tx: Tx, run_id: RunId, call_id: str) -> Approval | None:
     """Return the approval that a tool call led to."""
     row = tx.one(_BY_CALL, run=run_id, call=call_id)
-    return None if row is None else _from_row(row)
+    return None if row is None else from_row(row)
 
 
 def pending_twin(tx: Tx, key: str) -> Approval | None:
     """Lock and return the pending approval of an identical proposal."""
     row = tx.one(_PENDING_TWIN, key=key)
-    return None if row is None else _from_row(row)
+    return None if row is None else from_row(row)
 
 
 def is_rejected_twin(tx: Tx, conversation_id: ConversationId, key: str) -> bool:
@@ -356,7 +353,7 @@ def take_due(tx: Tx, status: Status, now: datetime) -> Approval | None:
     A row that somebody else holds at this moment is left to them.
     """
     row = tx.one(_DUE[status], now=to_micros(now))
-    return None if row is None else _from_row(row)
+    return None if row is None else from_row(row)
 
 
 def count(tx: Tx, status: Status) -> tuple[int, datetime | None]:
@@ -394,162 +391,9 @@ def _readable(rows: Sequence[Row]) -> tuple[Approval, ...]:
     found = []
     for row in rows:
         with suppress(Corrupt):
-            found.append(_from_row(row))
+            found.append(from_row(row))
     return tuple(found)
 
 
 def _number(row: Row | None) -> int:
     return 0 if row is None else int(row["n"])
-
-
-def _money(minor: int | None, currency: str | None) -> Money | None:
-    return None if minor is None or currency is None else Money(minor, currency)
-
-
-def _to_row(approval: Approval) -> dict[str, object]:
-    amount, original = approval.amount, approval.original_amount
-    findings: list[Json] = [{"code": f.code.value, "text": f.text} for f in approval.findings]
-    return {
-        "id": approval.id,
-        "run_id": approval.run_id,
-        "call_id": approval.call_id,
-        "conversation_id": approval.conversation_id,
-        "customer_id": approval.customer_id,
-        "tool": approval.tool,
-        "payload": approval.payload_text,
-        "payload_hash": approval.payload_hash,
-        "proposal_key": approval.proposal_key,
-        "policy_version": approval.policy_version,
-        "model": approval.model,
-        "confidence": approval.confidence,
-        "model_reason": approval.model_reason,
-        "status": approval.status.value,
-        "automatic": int(approval.automatic),
-        "findings": json.dumps(findings),
-        "tier_role": approval.tier.role.value,
-        "approvals_needed": approval.tier.approvals_needed,
-        "order_id": approval.order_id,
-        "amount_minor": None if amount is None else amount.minor,
-        "original_minor": None if original is None else original.minor,
-        "currency": None if amount is None else amount.currency,
-        "snapshot": _snapshot_text(approval.snapshot),
-        "idempotency_key": approval.idempotency_key,
-        "created_at": to_micros(approval.created_at),
-        "expires_at": to_micros(approval.expires_at),
-        "use_within_s": approval.use_within_s,
-        "use_by": micros_or_none(approval.use_by),
-        "decided_at": micros_or_none(approval.decided_at),
-        "ended_at": micros_or_none(approval.ended_at),
-        "requested_by": approval.requested_by,
-        "supersedes": approval.supersedes,
-        "superseded_by": approval.superseded_by,
-        "revision": approval.revision,
-        "edited_by": json.dumps(approval.edited_by),
-        "raised_by": json.dumps(approval.raised_by),
-        "attempts": approval.attempts,
-        "result": None if approval.result is None else canonical(approval.result),
-        "lease_owner": approval.lease_owner,
-        "lease_until": micros_or_none(approval.lease_until),
-        "first_sent_at": micros_or_none(approval.first_sent_at),
-        "clean_looks": approval.clean_looks,
-        "alerted": int(approval.alerted),
-        "wake_at": micros_or_none(approval.wake_at),
-    }
-
-
-def _from_row(row: Row) -> Approval:
-    try:
-        return _validated(row)
-    except (InvalidInput, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise Corrupt(row["id"], str(error)) from error
-
-
-def _validated(row: Row) -> Approval:
-    payload, amount = parse_strict(row["payload"]), _money(row["amount_minor"], row["currency"])
-    _check_columns(row, payload)
-    findings = tuple(Finding(Reason(f["code"]), f["text"]) for f in json.loads(row["findings"]))
-    return Approval(
-        id=ApprovalId(row["id"]),
-        run_id=RunId(row["run_id"]),
-        conversation_id=ConversationId(row["conversation_id"]),
-        call_id=row["call_id"],
-        customer_id=CustomerId(row["customer_id"]),
-        tool=row["tool"],
-        payload_text=row["payload"],
-        payload=payload,
-        payload_hash=row["payload_hash"],
-        proposal_key=row["proposal_key"],
-        policy_version=row["policy_version"],
-        model=row["model"],
-        confidence=row["confidence"],
-        model_reason=row["model_reason"],
-        status=Status(row["status"]),
-        automatic=bool(row["automatic"]),
-        findings=findings,
-        tier=Tier(Role(row["tier_role"]), row["approvals_needed"]),
-        order_id=row["order_id"],
-        amount=amount,
-        original_amount=_money(row["original_minor"], row["currency"]),
-        snapshot=_snapshot(row["snapshot"]),
-        idempotency_key=row["idempotency_key"],
-        created_at=from_micros(row["created_at"]),
-        expires_at=from_micros(row["expires_at"]),
-        use_within_s=row["use_within_s"],
-        use_by=time_or_none(row["use_by"]),
-        decided_at=time_or_none(row["decided_at"]),
-        ended_at=time_or_none(row["ended_at"]),
-        requested_by=row["requested_by"],
-        supersedes=row["supersedes"],
-        superseded_by=row["superseded_by"],
-        revision=row["revision"],
-        edited_by=tuple(ActorId(a) for a in json.loads(row["edited_by"])),
-        raised_by=tuple(ActorId(a) for a in json.loads(row["raised_by"])),
-        attempts=row["attempts"],
-        result=None if row["result"] is None else json.loads(row["result"]),
-        lease_owner=row["lease_owner"],
-        lease_until=time_or_none(row["lease_until"]),
-        first_sent_at=time_or_none(row["first_sent_at"]),
-        clean_looks=row["clean_looks"],
-        alerted=bool(row["alerted"]),
-        wake_at=time_or_none(row["wake_at"]),
-    )
-
-
-def _check_columns(row: Row, payload: Payload) -> None:
-    """Refuse a row whose columns, which sums and cards use, say other than what is bound."""
-    money = payload.get("amount")
-    bound = (
-        payload.get("order_id"),
-        payload.get("customer_id"),
-        money.get("minor") if isinstance(money, dict) else None,
-        money.get("currency") if isinstance(money, dict) else None,
-    )
-    if bound != (row["order_id"], row["customer_id"], row["amount_minor"], row["currency"]):
-        raise ValueError("order, customer or amount differ from the payload")
-
-
-def _snapshot_text(snapshot: Snapshot | None) -> str | None:
-    if snapshot is None:
-        return None
-    return canonical(
-        {
-            "currency": snapshot.order_total.currency,
-            "order_total": snapshot.order_total.minor,
-            "captured": snapshot.captured.minor,
-            "refunded": snapshot.refunded.minor,
-            "remaining": snapshot.remaining.minor,
-        }
-    )
-
-
-def _snapshot(stored: str | None) -> Snapshot | None:
-    if stored is None:
-        return None
-    value = json.loads(stored)
-    currency = value["currency"]
-    return Snapshot(
-        order_total=Money(value["order_total"], currency),
-        captured=Money(value["captured"], currency),
-        refunded=Money(value["refunded"], currency),
-        remaining=Money(value["remaining"], currency),
-    )

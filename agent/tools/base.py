@@ -68,6 +68,27 @@ class Tool:
         return ToolSpec(self.name, self.description, self.arguments.model_json_schema())
 
 
+def read_tool(
+    name: str,
+    description: str,
+    arguments: type[Arguments],
+    read: Callable[[Desk, Caller, Arguments], Payload],
+) -> Tool:
+    """Return a tool that looks something up and changes nothing."""
+    return Tool(
+        name=name,
+        description=description,
+        arguments=arguments,
+        tool_class=ToolClass.READ,
+        side_effect="none",
+        requires_confirmation=False,
+        impact="low",
+        reversible="yes",
+        triggers="nothing",
+        read=read,
+    )
+
+
 def parse_arguments(tool: Tool, raw: str) -> Arguments:
     """Read the model's raw JSON arguments; raises InvalidInput naming the first fault.
 

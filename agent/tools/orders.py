@@ -8,7 +8,7 @@ from agent.desk import Desk
 from agent.domain.money import Money
 from agent.domain.payload import Json, Payload
 from agent.ports import ShopOrder
-from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure
+from agent.tools.base import Arguments, Caller, failure, read_tool
 
 OrderReference = Annotated[str, Field(min_length=1, max_length=64, description="e.g. ORD-1001")]
 
@@ -93,28 +93,16 @@ def _list(desk: Desk, caller: Caller, _arguments: Arguments) -> Payload:
     return {"ok": True, "orders": [describe_order(desk, order) for order in found]}
 
 
-LOOKUP_ORDER = Tool(
-    name="lookup_order",
-    description="Show one order of the customer: items, money paid, refunded and left, delivery.",
-    arguments=LookupOrder,
-    tool_class=ToolClass.READ,
-    side_effect="none",
-    requires_confirmation=False,
-    impact="low",
-    reversible="yes",
-    triggers="nothing",
-    read=_lookup,
+LOOKUP_ORDER = read_tool(
+    "lookup_order",
+    "Show one order of the customer: items, money paid, refunded and left, delivery.",
+    LookupOrder,
+    _lookup,
 )
 
-LIST_ORDERS = Tool(
-    name="list_orders",
-    description="List the customer's own orders, newest first.",
-    arguments=ListOrders,
-    tool_class=ToolClass.READ,
-    side_effect="none",
-    requires_confirmation=False,
-    impact="low",
-    reversible="yes",
-    triggers="nothing",
-    read=_list,
+LIST_ORDERS = read_tool(
+    "list_orders",
+    "List the customer's own orders, newest first.",
+    ListOrders,
+    _list,
 )

@@ -12,7 +12,7 @@ from agent.domain.ids import CustomerId
 from agent.domain.money import Money, parse_money
 from agent.domain.payload import Json, Payload
 from agent.domain.risk import RefundProposal, Scope
-from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure
+from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, read_tool
 from agent.tools.orders import OrderReference
 from storage import approvals
 
@@ -127,15 +127,9 @@ ISSUE_REFUND = Tool(
     triggers="the payment provider pays the customer back",
 )
 
-REFUND_STATUS = Tool(
-    name="refund_status",
-    description="Show where the customer's refund requests stand.",
-    arguments=RefundStatus,
-    tool_class=ToolClass.READ,
-    side_effect="none",
-    requires_confirmation=False,
-    impact="low",
-    reversible="yes",
-    triggers="nothing",
-    read=_status,
+REFUND_STATUS = read_tool(
+    "refund_status",
+    "Show where the customer's refund requests stand.",
+    RefundStatus,
+    _status,
 )

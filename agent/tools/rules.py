@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent.desk import Desk
 from agent.domain.payload import Json, Payload
-from agent.tools.base import Arguments, Caller, Tool, ToolClass
+from agent.tools.base import Arguments, Caller, read_tool
 
 _MOST_PASSAGES = 3
 
@@ -30,15 +30,9 @@ def _check(desk: Desk, _caller: Caller, arguments: Arguments) -> Payload:
     return {"ok": True, "passages": passages}
 
 
-CHECK_POLICY = Tool(
-    name="check_policy",
-    description="Look up what the shop's rules say about returns, refunds, delivery and more.",
-    arguments=CheckPolicy,
-    tool_class=ToolClass.READ,
-    side_effect="none",
-    requires_confirmation=False,
-    impact="low",
-    reversible="yes",
-    triggers="nothing",
-    read=_check,
+CHECK_POLICY = read_tool(
+    "check_policy",
+    "Look up what the shop's rules say about returns, refunds, delivery and more.",
+    CheckPolicy,
+    _check,
 )
