@@ -171,13 +171,14 @@ def _end(_signal: int, _frame: object) -> NoReturn:
 
 def cli() -> None:
     """Run the `agent` command."""
-    commands(obj=World(open_desk=_open_cli, upgrade=_upgrade, os_user=getpass.getuser()))
+    try:
+        commands(obj=World(open_desk=_open_cli, upgrade=_upgrade, os_user=getpass.getuser()))
+    except CannotStart as problem:
+        click.echo(f"not_possible: {problem}", err=True)
+        sys.exit(2)
 
 
 def _server(settings: Settings, held: ExitStack) -> DeskServer:
-    refusal = sandbox_refusal(settings) if settings.is_sandbox else None
-    if refusal is not None:
-        raise CannotStart(f"no SLACK_BOT_TOKEN is set, and {refusal}")
     url = settings.database_url.get_secret_value()
     if make_url(url).get_backend_name() == "sqlite":
         held.enter_context(_hold(Path(make_url(url).database or "")))
@@ -190,13 +191,14 @@ def _server(settings: Settings, held: ExitStack) -> DeskServer:
             heartbeats.forget_other_servers(tx, core.desk.replica)
     with core.desk.store.transaction() as tx:
         outbox.revive(tx, core.desk.clock.now())
-    _check_mark(core)
     return _sandbox_server(core, wakeups) if settings.is_sandbox else _real_server(core, wakeups)
 
 
 def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Core:
+    _refuse_sandbox(settings)
     engine = open_engine(settings.database_url.get_secret_value())
     schema.upgrade(engine)
+    _check_mark(settings, Store(engine))
     store, ids = Store(engine), SystemIds()
     clock = SharedClock(SystemClock(), partial(database_time, store))
     clock.measure()
@@ -355,11 +357,18 @@ def _welcome(core: Core, side: SlackSide, where: str) -> str:
     )
 
 
-def _check_mark(core: Core) -> None:
+def _refuse_sandbox(settings: Settings) -> None:
+    """Keep the sandbox away from real money, real mail and other machines."""
+    refusal = sandbox_refusal(settings) if settings.is_sandbox else None
+    if refusal is not None:
+        raise CannotStart(f"no SLACK_BOT_TOKEN is set, and {refusal}")
+
+
+def _check_mark(settings: Settings, store: Store) -> None:
     """Keep the sandbox away from a database that has served a real workspace."""
-    if not core.settings.is_sandbox:
+    if not settings.is_sandbox:
         return
-    with core.desk.store.transaction(write=False) as tx:
+    with store.transaction(write=False) as tx:
         workspace = heartbeats.setting(tx, _WORKSPACE)
     if workspace is not None:
         raise CannotStart(

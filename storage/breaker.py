@@ -52,14 +52,18 @@ _TRIPPING = (
 _FORGET = delete(breaker_admissions).where(breaker_admissions.c.at <= bindparam("before"))
 
 
+class BreakerMissing(LookupError):
+    """The breaker's single row is gone: nobody may run a refund before a person looks."""
+
+
 def load(tx: Tx, *, lock: bool = False) -> Breaker:
     """Return the breaker; with `lock` nobody else admits until the transaction ends.
 
-    Raises LookupError when the row is missing: no automatic refund then (design.md §11).
+    Raises BreakerMissing when the row is missing: no automatic refund then (design.md §11).
     """
     row = tx.one(_LOCK if lock else _GET)
     if row is None:
-        raise LookupError("the breaker's row is missing")
+        raise BreakerMissing("the breaker's row is missing")
     return Breaker(
         state=BreakerState(row["state"]),
         generation=row["generation"],

@@ -53,7 +53,8 @@ _NEXT_TURN = (
     )
     .order_by(outbox.c.id)
     .limit(1)
-    .with_for_update(of=conversations, skip_locked=True, key_share=True)
+    # The queue row too: one that another worker has just answered must not be seen any more.
+    .with_for_update(of=(conversations, outbox), skip_locked=True, key_share=True)
 )
 _TAKE_LEASE = (
     update(conversations)

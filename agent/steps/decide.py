@@ -26,7 +26,7 @@ from agent.ports import DeliveryKind
 from agent.steps import edit
 from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show, slack_message
-from storage import approvals, audit, decisions, outbox, people
+from storage import approvals, audit, conversations, decisions, outbox, people
 from storage.decisions import Ballot
 from storage.transaction import Tx
 
@@ -59,6 +59,9 @@ def decide(desk: Desk, decision: Decision) -> DecideAnswer:
             approval = approvals.get(tx, decision.approval_id, lock=True)
         except Corrupt as corrupt:
             return _corrupt(tx, desk, decision, str(corrupt))
+        if approval is not None:
+            # Everywhere the conversation is locked before the run's trail.
+            conversations.lock(tx, approval.conversation_id)
         actor = people.find(tx, decision.identity)
         case = _Case(decision, approval, actor, desk.clock.now())
         votes = () if approval is None else decisions.of(tx, approval.id)

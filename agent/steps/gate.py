@@ -36,6 +36,7 @@ from agent.tools.base import Caller
 from agent.tools.orders import own_order
 from agent.tools.refunds import ISSUE_REFUND, IssueRefund, refund_payload, to_proposal
 from storage import approvals, attempts, audit, outbox
+from storage.breaker import BreakerMissing
 from storage.transaction import Tx
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ def propose(desk: Desk, proposed: Proposed) -> Payload:
     reading = None if order is None else read_order(desk, order)
     try:
         outcome = _judge(desk, proposed, proposal, reading)
-    except LookupError as missing:
+    except BreakerMissing as missing:
         return _without_breaker(desk, proposed, str(missing))
     for lane in (Lane.SLACK, Lane.EXECUTE):
         desk.wake(lane)

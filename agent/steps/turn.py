@@ -67,7 +67,18 @@ def take_turn(desk: Desk) -> bool:
             _drive(desk, turn)
     except FenceLost:
         log.info("turn of %s was taken over", turn.run_id)
+    except Exception as failure:
+        _let_go(desk, turn, f"{type(failure).__name__}: {failure}")
+        raise
     return True
+
+
+def _let_go(desk: Desk, turn: Turn, problem: str) -> None:
+    """Give back a turn that broke off, to be driven again soon instead of after its lease."""
+    wait = backoff(turn.row.attempts + 1, base=_MODEL_BACKOFF, jitter=desk.ids.jitter())
+    with desk.store.transaction() as tx:
+        runs.release(tx, turn)
+        outbox.retry(tx, turn.row.id, desk.clock.now() + wait, problem, ambiguous=False)
 
 
 def _drive(desk: Desk, turn: Turn) -> None:

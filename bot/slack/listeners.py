@@ -54,6 +54,8 @@ def slack_app(edge: Edge, signing_secret: str) -> App:
         process_before_response=True,
         raise_error_for_unhandled_request=True,
     )
+    # It writes the whole body of a request that nobody signed, line breaks and all.
+    logging.getLogger("slack_bolt.RequestVerification").disabled = True
     _listen(app, edge)
     app.error(_Troubles(edge).answer)
     return app

@@ -47,5 +47,9 @@ def _database_and_jobs(context: WebContext) -> list[str]:
         log.exception("the database cannot be read")
         return ["database"]
     since = desk.clock.now() - context.heartbeat_max_age
-    fresh = {beat.job for beat in beats if beat.replica == desk.replica and beat.at >= since}
+    fresh = {
+        beat.job
+        for beat in beats
+        if beat.replica == desk.replica and beat.at >= since and beat.problem is None
+    }
     return [f"job {job}" for job in context.jobs if job not in fresh]

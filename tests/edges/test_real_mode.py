@@ -147,6 +147,11 @@ def test_a_database_of_a_real_workspace_is_no_sandbox(world: World) -> None:
     assert refused.wait(60) == 2
     assert "belongs to workspace" in world.desk.log
     world.desk.end()
+    # Neither the refused start nor a command may leave anything of the sandbox behind.
+    refused_command = world.desk.agent("breaker", "reset", "--reason", "looked at it", code=2)
+    assert "belongs to workspace" in refused_command
+    assert world.desk.rows("SELECT id FROM actors WHERE id = 'act_operator'") == []
+    assert world.desk.rows("SELECT id FROM orders WHERE source = 'demo'") == []
     world.desk.env = env
     world.desk.start()
 
@@ -188,3 +193,12 @@ def test_the_sandbox_does_not_start_beside_the_real_world(
         refused = desk.launch()
         assert refused.wait(60) == 2
         assert words in desk.log
+
+
+def test_nobody_writes_lines_into_the_log(tmp_path: Path) -> None:
+    with made_desk(tmp_path) as desk:
+        desk.start()
+        forged = desk.client.post("/slack/events", content=b"x\nA LINE OF SOMEBODY ELSE")
+        assert forged.status_code == 401
+        desk.stop()
+        assert "SOMEBODY ELSE" not in desk.log

@@ -32,8 +32,8 @@ from tests.support.desk import Story, shipped_policy
 CHAIR = Money(16000, "USD")
 
 
-class Killed(Exception):
-    """The process dies here."""
+class Killed(BaseException):
+    """The process dies here: nothing of it gets to tidy up."""
 
 
 class DyingPayments(FaultyPayments):

@@ -410,12 +410,23 @@ def test_a_turn_that_always_breaks_off_ends_with_a_person(story: Story) -> None:
     for _ in range(MAX_TRIES):
         with pytest.raises(RuntimeError):
             take_turn(broken)
-        story.clock.advance(seconds=61)
+        story.clock.advance(minutes=3)
     assert take_turn(broken)
     assert "a colleague" in story.agent_words(chat)[0]
     assert not take_turn(broken)
     story.rests()
     assert len(story.notifier.of(DeliveryKind.HAND_OFF)) == 1
+
+
+def test_a_turn_that_broke_off_is_driven_again_before_its_lease_ends(story: Story) -> None:
+    chat = story.opens_chat()
+    receive(story.desk, chat, "c1", "hi")
+    with pytest.raises(RuntimeError):
+        take_turn(replace(story.desk, model=Breaking()))
+    story.clock.advance(seconds=5)
+    story.model.says("Hello!")
+    story.rests()
+    assert story.agent_words(chat) == ["Hello!"]
 
 
 class Breaking(ScriptedModel):
