@@ -205,14 +205,18 @@ def claim_turn(tx: Tx, owner: str, now: datetime, lease: timedelta) -> Turn | No
     )
     if leased is None:
         return None
-    tx.change(_COUNT_TRY, row_id=row["id"])
-    return Turn(
+    turn = Turn(
         row=read_row(row),
         conversation_id=row["conversation_id"],
         run_id=row["run_id"],
         customer_id=row["customer_id"],
         fence=leased["fence"],
     )
+    if tx.change(_COUNT_TRY, row_id=row["id"]) != 1:
+        # Another worker answered it between this query's snapshot and the lease.
+        release(tx, turn)
+        return None
+    return turn
 
 
 def hold(tx: Tx, turn: Turn, until: datetime) -> None:
