@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.domain.policy import Policy
-from agent.ports import ChatModel, Clock, Ids, Payments, Shop
+from agent.ports import ChatModel, Clock, FraudBook, Ids, Mailer, Payments, Shop
 from storage.transaction import Store
 
 
@@ -30,6 +30,8 @@ class Desk:
     policy: Policy
     shop: Shop
     payments: Payments
+    mailer: Mailer
+    flags: FraudBook
     model: ChatModel
     replica: str
     wake: Callable[[Lane], None]

@@ -1,5 +1,6 @@
 """What the desk needs from outside, as Protocols; adapters live in agent/providers and bot."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -7,6 +8,8 @@ from typing import Protocol
 
 from agent.domain.approvals import ApprovalView
 from agent.domain.conversation import ChatMessage, ToolCall
+from agent.domain.fraud import FlagAction
+from agent.domain.heads import Head
 from agent.domain.ids import ApprovalId, CustomerId, Prefix
 from agent.domain.money import Money
 from agent.domain.payload import Payload
@@ -209,6 +212,85 @@ class Payments(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Mail:
+    """One e-mail as it leaves; `message_id` is fixed per approval and the same for every try.
+
+    It has no angle brackets; `body` is plain text.
+    """
+
+    message_id: str
+    to: tuple[str, ...]
+    cc: tuple[str, ...]
+    bcc: tuple[str, ...]
+    subject: str
+    body: str
+    date: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MailAccepted:
+    """The server took responsibility for the mail; `reply` is its last line."""
+
+    message_id: str
+    reply: str
+
+
+MailAnswer = MailAccepted | Declined | NotStarted | NoClearAnswer
+
+
+class Mailer(Protocol):
+    """The way out for e-mail."""
+
+    @property
+    def available(self) -> bool:
+        """Return whether mail can leave at all; where it cannot, none is to be proposed."""
+        return True
+
+    def send(self, mail: Mail) -> MailAnswer:
+        """Hand the mail over to all recipients or to none; never raises for what happens there."""
+
+    def find(self, message_id: str) -> MailAccepted | NoClearAnswer | None:
+        """Look whether it left; NoClearAnswer where nobody can be asked, None when provably not."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRequest:
+    """A fraud flag as it is entered; the same key enters it once. `score` is decimal text."""
+
+    key: str
+    approval_id: ApprovalId
+    customer_id: CustomerId
+    order_id: str | None
+    score: str
+    action: FlagAction
+    signals: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRecord:
+    """A fraud flag in the shop's own book."""
+
+    id: str
+    key: str
+    customer_id: CustomerId
+    order_id: str | None
+    score: str
+    action: FlagAction
+    signals: tuple[str, ...]
+    at: datetime
+
+
+class FraudBook(Protocol):
+    """Where the shop keeps its fraud signals."""
+
+    def put(self, request: FlagRequest) -> FlagRecord:
+        """Enter a flag with what it triggers; a key that is there already enters nothing."""
+
+    def find(self, key: str) -> FlagRecord | None:
+        """Return the flag of a key, None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class MessageRef:
     """A posted Slack message."""
 
@@ -225,6 +307,10 @@ class DeliveryKind(StrEnum):
     EPHEMERAL = "ephemeral"
     HAND_OFF = "hand_off"
     BREAKER_OPENED = "breaker_opened"
+    STOP_THROWN = "stop_thrown"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    REVIEW = "review"
+    REVIEW_UPDATE = "review_update"
     ONCALL = "oncall"
 
 
@@ -277,3 +363,16 @@ class Notifier(Protocol):
 
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
         """Send it once; never raises for what the receiver answers."""
+
+
+class HeadCopy(Protocol):
+    """A copy of the signed heads that lies outside the database."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield each head as its line was written; raises OSError."""
+
+    def catch_up(self, after: Callable[[int], Sequence[Head]]) -> int:
+        """Append what `after` returns of newer heads, until that is nothing; return how many.
+
+        Raises OSError when it cannot be written, InvalidInput when it is damaged at its end.
+        """

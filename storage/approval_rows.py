@@ -15,7 +15,7 @@ from storage.transaction import Row
 
 def to_row(approval: Approval) -> dict[str, object]:
     """Return the columns of an approval."""
-    amount, original = approval.amount, approval.original_amount
+    amount, original = approval.amount, approval.original
     findings: list[Json] = [{"code": f.code.value, "text": f.text} for f in approval.findings]
     return {
         "id": approval.id,
@@ -38,7 +38,7 @@ def to_row(approval: Approval) -> dict[str, object]:
         "approvals_needed": approval.tier.approvals_needed,
         "order_id": approval.order_id,
         "amount_minor": None if amount is None else amount.minor,
-        "original_minor": None if original is None else original.minor,
+        "original": None if original is None else canonical(original),
         "currency": None if amount is None else amount.currency,
         "snapshot": _snapshot_text(approval.snapshot),
         "idempotency_key": approval.idempotency_key,
@@ -60,6 +60,7 @@ def to_row(approval: Approval) -> dict[str, object]:
         "lease_until": micros_or_none(approval.lease_until),
         "first_sent_at": micros_or_none(approval.first_sent_at),
         "clean_looks": approval.clean_looks,
+        "looked_at": micros_or_none(approval.looked_at),
         "alerted": int(approval.alerted),
         "wake_at": micros_or_none(approval.wake_at),
     }
@@ -102,7 +103,7 @@ def _validated(row: Row) -> Approval:
         tier=Tier(Role(row["tier_role"]), row["approvals_needed"]),
         order_id=row["order_id"],
         amount=amount,
-        original_amount=_money(row["original_minor"], row["currency"]),
+        original=None if row["original"] is None else parse_strict(row["original"]),
         snapshot=_snapshot(row["snapshot"]),
         idempotency_key=row["idempotency_key"],
         created_at=from_micros(row["created_at"]),
@@ -123,6 +124,7 @@ def _validated(row: Row) -> Approval:
         lease_until=time_or_none(row["lease_until"]),
         first_sent_at=time_or_none(row["first_sent_at"]),
         clean_looks=row["clean_looks"],
+        looked_at=time_or_none(row["looked_at"]),
         alerted=bool(row["alerted"]),
         wake_at=time_or_none(row["wake_at"]),
     )

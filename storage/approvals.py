@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
 
-from sqlalchemy import and_, bindparam, func, insert, select, text, update
+from sqlalchemy import bindparam, func, insert, or_, select, text, update
 from typing_extensions import Unpack
 
 from agent.domain.approvals import Approval, Event, Status, move
 from agent.domain.errors import Corrupt
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId, RunId
 from agent.domain.payload import Payload
+from agent.domain.wording import CONFIDENTIAL
 from storage.approval_rows import from_row, to_row
-from storage.tables import approvals
+from storage.tables import approvals, joins
 from storage.times import time_or_none, to_micros
 from storage.transaction import Conflict, Row, Tx
 
@@ -30,6 +31,7 @@ _MUTABLE = (
     "lease_until",
     "first_sent_at",
     "clean_looks",
+    "looked_at",
     "alerted",
     "wake_at",
 )
@@ -55,35 +57,64 @@ _PENDING_TWIN = (
     .where(approvals.c.proposal_key == bindparam("key"), text("status = 'pending'"))
     .with_for_update(key_share=True)
 )
-_REJECTED_TWIN = (
+_PENDING_TWIN_SEEN = select(approvals.c.id).where(
+    approvals.c.proposal_key == bindparam("key"), text("status = 'pending'")
+)
+_TWIN_SINCE = (
+    select(approvals.c.id, approvals.c.status)
+    .where(
+        approvals.c.proposal_key == bindparam("key"),
+        approvals.c.id > bindparam("after"),
+        text("status IN ('rejected','approved','executing','unknown','executed')"),
+    )
+    .order_by(approvals.c.id.desc())
+    .limit(1)
+)
+_EARLIER_TWIN = (
+    select(approvals.c.status)
+    .where(
+        approvals.c.proposal_key == bindparam("key"),
+        approvals.c.ended_at > bindparam("since"),
+        text("status IN ('rejected','expired')"),
+    )
+    .order_by(approvals.c.ended_at.desc())
+    .limit(1)
+)
+_HELD_BY_FLAG = (
     select(approvals.c.id)
     .where(
-        approvals.c.conversation_id == bindparam("conversation"),
-        approvals.c.proposal_key == bindparam("key"),
-        text("status = 'rejected'"),
+        approvals.c.customer_id == bindparam("customer"),
+        approvals.c.tool == "flag_for_fraud",
+        approvals.c.automatic == 0,
+        text("status IN ('pending','approved','executing','unknown')"),
     )
     .limit(1)
 )
-_this = approvals.alias("this")
-_REJECTIONS_LIKE = (
-    select(func.count().label("n"))
-    .select_from(approvals)
-    .join(
-        _this,
-        and_(
-            _this.c.conversation_id == approvals.c.conversation_id,
-            _this.c.order_id == approvals.c.order_id,
-        ),
-    )
+_DECIDED_TWIN = (
+    select(approvals.c.status)
     .where(
-        _this.c.id == bindparam("approval"),
-        _this.c.status == "rejected",
-        approvals.c.status == "rejected",
+        approvals.c.conversation_id == bindparam("conversation"),
+        approvals.c.proposal_key == bindparam("key"),
+        text("status IN ('rejected','superseded')"),
     )
+    .order_by(approvals.c.id.desc())
+    .limit(1)
+)
+# Of one order the conversation does not matter within the day: a new chat is no new start.
+_REJECTIONS = select(func.count().label("n")).where(
+    approvals.c.customer_id == bindparam("customer"),
+    approvals.c.tool == bindparam("which_tool"),
+    func.coalesce(approvals.c.order_id, "") == bindparam("order"),
+    text("status = 'rejected'"),
+    or_(
+        approvals.c.conversation_id == bindparam("conversation"),
+        approvals.c.ended_at > bindparam("since"),
+    ),
 )
 _RESERVED = select(approvals.c.idempotency_key, approvals.c.amount_minor).where(
     approvals.c.order_id == bindparam("order"),
     approvals.c.id != bindparam("besides"),
+    approvals.c.amount_minor.is_not(None),
     text("status IN ('executing','unknown','executed')"),
 )
 _AUTOMATIC_ON_ORDER = select(func.coalesce(func.sum(approvals.c.amount_minor), 0).label("n")).where(
@@ -102,10 +133,18 @@ _AUTOMATIC_BY_CUSTOMER = select(
     # One that provably had not started is approved again and will run.
     text("status IN ('approved','executing','unknown','executed')"),
 )
+_AUTOMATIC_NUMBER = select(func.count().label("n")).where(
+    approvals.c.customer_id == bindparam("customer"),
+    approvals.c.created_at > bindparam("since"),
+    approvals.c.tool == bindparam("which_tool"),
+    approvals.c.automatic == 1,
+    text("status IN ('approved','executing','unknown','executed')"),
+)
 _EARLIER_NO = (
     select(approvals.c.status)
     .where(
         approvals.c.order_id == bindparam("order"),
+        approvals.c.amount_minor.is_not(None),
         approvals.c.ended_at > bindparam("since"),
         text("status IN ('rejected','expired')"),
     )
@@ -113,7 +152,10 @@ _EARLIER_NO = (
     .limit(1)
 )
 _OPEN_OF_CUSTOMER = select(func.count().label("n")).where(
-    approvals.c.customer_id == bindparam("customer"), text("status = 'pending'")
+    approvals.c.customer_id == bindparam("customer"),
+    # What the customer does not know of must not keep them from asking.
+    *(approvals.c.tool != tool for tool in sorted(CONFIDENTIAL)),
+    text("status = 'pending'"),
 )
 _OPEN_OF_RUN = (
     select(approvals)
@@ -132,9 +174,31 @@ _OPEN_OF_CONVERSATION = (
     )
     .order_by(approvals.c.id)
 )
+_HEARD_IN = (
+    select(approvals)
+    .where(
+        or_(
+            approvals.c.conversation_id == bindparam("conversation"),
+            approvals.c.id.in_(
+                select(joins.c.approval_id).where(
+                    joins.c.conversation_id == bindparam("conversation")
+                )
+            ),
+        )
+    )
+    .order_by(approvals.c.id)
+)
+_OF_CONVERSATION = (
+    select(approvals)
+    .where(approvals.c.conversation_id == bindparam("conversation"))
+    .order_by(approvals.c.id)
+)
 _LATEST_OF_CUSTOMER = (
     select(approvals)
-    .where(approvals.c.customer_id == bindparam("customer"))
+    .where(
+        approvals.c.customer_id == bindparam("customer"),
+        *(approvals.c.tool != tool for tool in sorted(CONFIDENTIAL)),
+    )
     .order_by(approvals.c.created_at.desc(), approvals.c.id.desc())
     .limit(bindparam("most"))
 )
@@ -155,27 +219,32 @@ _DUE = {
     .order_by(approvals.c.wake_at)
     .limit(1)
     .with_for_update(key_share=True, skip_locked=True)
-    for status in (Status.PENDING, Status.APPROVED, Status.EXECUTING, Status.UNKNOWN)
+    for status in (
+        Status.PENDING,
+        Status.APPROVED,
+        Status.EXECUTING,
+        Status.UNKNOWN,
+        Status.EXECUTED,
+    )
 }
 _NEXT_WAKE = select(func.min(approvals.c.wake_at).label("at")).where(
     approvals.c.status == bindparam("wanted"), approvals.c.wake_at.is_not(None)
 )
+_WAITING = (
+    select(approvals)
+    .where(text("status IN ('pending','approved','unknown')"))
+    .order_by(approvals.c.id)
+)
 _COUNT = select(func.count().label("n"), func.min(approvals.c.created_at).label("oldest")).where(
     approvals.c.status == bindparam("wanted")
 )
+_COUNTS = select(approvals.c.status, func.count().label("n")).group_by(approvals.c.status)
 _RELEASE_LOST = (
     update(approvals)
     .where(text("status = 'executing'"), approvals.c.lease_owner == bindparam("owner"))
     .values(wake_at=bindparam("now"), lease_until=bindparam("now"))
 )
 _SET_ASIDE = update(approvals).where(approvals.c.id == bindparam("approval")).values(wake_at=None)
-_STORED = select(
-    approvals.c.id,
-    approvals.c.tool,
-    approvals.c.payload,
-    approvals.c.payload_hash,
-    approvals.c.policy_version,
-).order_by(approvals.c.id)
 
 
 class Changes(TypedDict, total=False):
@@ -191,19 +260,9 @@ class Changes(TypedDict, total=False):
     lease_until: datetime | None
     first_sent_at: datetime | None
     clean_looks: int
+    looked_at: datetime | None
     alerted: bool
     wake_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPayload:
-    """The bound part of a row as it lies in the database, for `audit verify`."""
-
-    id: ApprovalId
-    tool: str
-    payload_text: str
-    payload_hash: str
-    policy_version: str
 
 
 def add(tx: Tx, approval: Approval) -> None:
@@ -270,17 +329,57 @@ def pending_twin(tx: Tx, key: str) -> Approval | None:
     return None if row is None else from_row(row)
 
 
-def is_rejected_twin(tx: Tx, conversation_id: ConversationId, key: str) -> bool:
-    """Tell whether people rejected an identical proposal in this conversation."""
-    return tx.one(_REJECTED_TWIN, conversation=conversation_id, key=key) is not None
+def waiting_twin(tx: Tx, key: str) -> ApprovalId | None:
+    """Return which identical proposal waits, without holding it."""
+    row = tx.one(_PENDING_TWIN_SEEN, key=key)
+    return None if row is None else ApprovalId(row["id"])
 
 
-def rejections_like(tx: Tx, approval_id: ApprovalId) -> int:
-    """Return how often people rejected refunds on a rejected one's order in its conversation.
+def twin_since(tx: Tx, key: str, after: ApprovalId) -> tuple[ApprovalId, Status] | None:
+    """Return the newest identical proposal after `after` that was decided, and how it stands."""
+    row = tx.one(_TWIN_SINCE, key=key, after=after)
+    return None if row is None else (ApprovalId(row["id"]), Status(row["status"]))
 
-    Zero when this one was not rejected.
+
+def earlier_twin(tx: Tx, key: str, since: datetime) -> Status | None:
+    """Return how the newest identical proposal that got no yes after `since` ended."""
+    row = tx.one(_EARLIER_TWIN, key=key, since=to_micros(since))
+    return None if row is None else Status(row["status"])
+
+
+def is_flag_open(tx: Tx, customer_id: CustomerId) -> bool:
+    """Tell whether a fraud flag on the customer waits for people or for its execution."""
+    return tx.one(_HELD_BY_FLAG, customer=customer_id) is not None
+
+
+def decided_twin(tx: Tx, conversation_id: ConversationId, key: str) -> Status | None:
+    """Return whether people rejected or replaced an identical proposal in this conversation."""
+    row = tx.one(_DECIDED_TWIN, conversation=conversation_id, key=key)
+    return None if row is None else Status(row["status"])
+
+
+def rejections(
+    tx: Tx,
+    customer_id: CustomerId,
+    about: tuple[str, str | None],
+    conversation_id: ConversationId,
+    since: datetime,
+) -> int:
+    """Return how often people rejected a customer's requests by one tool on one order.
+
+    `about` is the tool and the order; those of the same conversation count, and all that ended
+    after `since`.
     """
-    return _number(tx.one(_REJECTIONS_LIKE, approval=approval_id))
+    tool, order_id = about
+    row = tx.one(
+        _REJECTIONS,
+        customer=customer_id,
+        which_tool=tool,
+        order=order_id or "",
+        conversation=conversation_id,
+        since=to_micros(since),
+    )
+    return _number(row)
 
 
 def reservations(tx: Tx, order_id: str, besides: ApprovalId | None) -> dict[str, int]:
@@ -299,6 +398,12 @@ def automatic_by_customer(tx: Tx, customer_id: CustomerId, currency: str, since:
     row = tx.one(
         _AUTOMATIC_BY_CUSTOMER, customer=customer_id, money=currency, since=to_micros(since)
     )
+    return _number(row)
+
+
+def automatic_number(tx: Tx, customer_id: CustomerId, tool: str, since: datetime) -> int:
+    """Return how often a tool ran for the customer without a person after `since`."""
+    row = tx.one(_AUTOMATIC_NUMBER, customer=customer_id, which_tool=tool, since=to_micros(since))
     return _number(row)
 
 
@@ -328,8 +433,18 @@ def open_of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Appro
     return _readable(tx.all(_OPEN_OF_CONVERSATION, conversation=conversation_id))
 
 
+def heard_in(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
+    """Return all approvals that the conversation asked for or joined, oldest first."""
+    return _readable(tx.all(_HEARD_IN, conversation=conversation_id))
+
+
+def of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
+    """Return all approvals of the conversation, oldest first."""
+    return _readable(tx.all(_OF_CONVERSATION, conversation=conversation_id))
+
+
 def latest_of_customer(tx: Tx, customer_id: CustomerId, limit: int) -> tuple[Approval, ...]:
-    """Return the customer's newest approvals."""
+    """Return the newest approvals that the customer knows of."""
     return _readable(tx.all(_LATEST_OF_CUSTOMER, customer=customer_id, most=limit))
 
 
@@ -347,6 +462,11 @@ def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]
     return tuple(found)
 
 
+def waiting(tx: Tx) -> tuple[Approval, ...]:
+    """Return everything that waits, for people, its execution or an answer, oldest first."""
+    return _readable(tx.all(_WAITING))
+
+
 def take_due(tx: Tx, status: Status, now: datetime) -> Approval | None:
     """Lock and return the row of a live status whose `wake_at` came first, if any has come.
 
@@ -362,6 +482,12 @@ def count(tx: Tx, status: Status) -> tuple[int, datetime | None]:
     return (0, None) if row is None else (row["n"], time_or_none(row["oldest"]))
 
 
+def counts(tx: Tx) -> dict[Status, int]:
+    """Return how many approvals stand where."""
+    found = {Status(row["status"]): int(row["n"]) for row in tx.all(_COUNTS)}
+    return {status: found.get(status, 0) for status in Status}
+
+
 def release_leases(tx: Tx, owner: str, now: datetime) -> int:
     """Make executions of a dead replica due for the sweep at once."""
     return tx.change(_RELEASE_LOST, owner=owner, now=to_micros(now))
@@ -370,20 +496,6 @@ def release_leases(tx: Tx, owner: str, now: datetime) -> int:
 def set_aside(tx: Tx, approval_id: ApprovalId) -> None:
     """Take a row that does not validate off the work list; its status stays."""
     tx.change(_SET_ASIDE, approval=approval_id)
-
-
-def stored_payloads(tx: Tx) -> tuple[StoredPayload, ...]:
-    """Return the bound part of every row, unvalidated."""
-    return tuple(
-        StoredPayload(
-            ApprovalId(row["id"]),
-            row["tool"],
-            row["payload"],
-            row["payload_hash"],
-            row["policy_version"],
-        )
-        for row in tx.all(_STORED)
-    )
 
 
 def _readable(rows: Sequence[Row]) -> tuple[Approval, ...]:

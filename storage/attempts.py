@@ -1,14 +1,17 @@
 """Tries to carry out an approval, and the desk's own record of an order's money."""
 
+import json
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select, text, update
+from sqlalchemy import bindparam, func, insert, select, text, update
 
 from agent.domain.approvals import Approval
+from agent.domain.ids import ApprovalId
 from agent.domain.payload import Payload, canonical
 from agent.domain.risk import OrderFacts
 from storage.tables import attempts, order_money
-from storage.times import to_micros
+from storage.times import from_micros, time_or_none, to_micros
 from storage.transaction import Tx
 
 _INSERT = insert(attempts)
@@ -20,6 +23,20 @@ _END = (
         attempts.c.ended_at.is_(None),
     )
     .values(ended_at=bindparam("now"), outcome=bindparam("how"), answer=bindparam("said"))
+)
+_OF_APPROVAL = (
+    select(attempts)
+    .where(attempts.c.approval_id == bindparam("approval"))
+    .order_by(attempts.c.number)
+)
+_SENT_BEFORE = (
+    select(attempts.c.number)
+    .where(
+        attempts.c.approval_id == bindparam("approval"),
+        attempts.c.number < bindparam("try_number"),
+        func.coalesce(attempts.c.outcome, "") != "not_started",
+    )
+    .limit(1)
 )
 _FIRST_SIGHT = text(
     "INSERT INTO order_money (order_id, currency, captured_minor, refunded_minor, read_at) "
@@ -42,6 +59,18 @@ _NOTE_ORDER = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try; the last three are None until an answer came, or it was given up for lost."""
+
+    number: int
+    key: str
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str | None
+    answer: Payload | None
+
+
 def start(tx: Tx, approval: Approval, at: datetime) -> None:
     """Record the approval's current attempt with its frozen request, before anything is sent."""
     tx.put(
@@ -56,6 +85,12 @@ def start(tx: Tx, approval: Approval, at: datetime) -> None:
     )
 
 
+def is_unsent(tx: Tx, approval: Approval) -> bool:
+    """Tell whether each try before the current one provably never began."""
+    row = tx.one(_SENT_BEFORE, approval=approval.id, try_number=approval.attempts)
+    return row is None
+
+
 def end(tx: Tx, approval: Approval, at: datetime, outcome: str, answer: Payload) -> None:
     """Record how the approval's current attempt ended; a second ending changes nothing."""
     tx.change(
@@ -65,6 +100,21 @@ def end(tx: Tx, approval: Approval, at: datetime, outcome: str, answer: Payload)
         now=to_micros(at),
         how=outcome,
         said=canonical(answer),
+    )
+
+
+def of(tx: Tx, approval_id: ApprovalId) -> tuple[Attempt, ...]:
+    """Return the tries of an approval, the first one first."""
+    return tuple(
+        Attempt(
+            row["number"],
+            row["key"],
+            from_micros(row["started_at"]),
+            time_or_none(row["ended_at"]),
+            row["outcome"],
+            None if row["answer"] is None else json.loads(row["answer"]),
+        )
+        for row in tx.all(_OF_APPROVAL, approval=approval_id)
     )
 
 

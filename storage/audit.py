@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import and_, bindparam, insert, select, text, tuple_
 
 from agent.domain.audit import DESK_CHAIN, GENESIS, AuditType, event_hash
 from agent.domain.ids import ApprovalId, RunId
 from agent.domain.payload import Payload, canonical
 from storage.tables import audit, runs, settings
 from storage.times import to_micros
-from storage.transaction import Tx
+from storage.transaction import Row, Tx
 
 # The trail has no row to lock before its first event, so each chain borrows one.
 _LOCK_RUN = select(runs.c.id).where(runs.c.id == bindparam("chain")).with_for_update(key_share=True)
@@ -25,7 +25,27 @@ _HEAD = (
     .limit(1)
 )
 _APPEND = insert(audit)
-_WALK = select(audit).order_by(audit.c.chain, audit.c.seq)
+_PAGE = 1000
+_SNAPSHOT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+_NEXT = (
+    select(audit)
+    .where(
+        tuple_(audit.c.chain, audit.c.seq) > tuple_(bindparam("chain"), bindparam("seq")),
+        and_(audit.c.at >= bindparam("since"), audit.c.at < bindparam("until")),
+    )
+    .order_by(audit.c.chain, audit.c.seq)
+    .limit(_PAGE)
+)
+_NEXT_OF_CHAIN = (
+    select(audit)
+    .where(
+        and_(audit.c.chain == bindparam("chain"), audit.c.seq > bindparam("seq")),
+        and_(audit.c.at >= bindparam("since"), audit.c.at < bindparam("until")),
+    )
+    .order_by(audit.c.seq)
+    .limit(_PAGE)
+)
+_EVER, _BEFORE_ALL = 2**63 - 1, -(2**31)
 _OF_APPROVAL = (
     select(audit.c.body)
     .where(audit.c.approval_id == bindparam("approval_id"))
@@ -97,20 +117,62 @@ def append(tx: Tx, run_id: RunId | None, at: datetime, *facts: Fact) -> None:
     tx.put(_APPEND, *rows)
 
 
-def walk(tx: Tx) -> Iterator[StoredFact]:
-    """Return every event, chain by chain, in order."""
-    for row in tx.all(_WALK):
-        yield StoredFact(
-            row["chain"],
-            row["seq"],
-            row["at"],
-            row["type"],
-            row["approval_id"],
-            row["body"],
-            row["hash"],
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of the trail: `since` <= time < `until`, of one run or of every chain."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    run_id: RunId | None = None
+
+    def bounds(self) -> tuple[int, int]:
+        """Return both ends in microseconds UTC."""
+        return (
+            -_EVER if self.since is None else to_micros(self.since),
+            _EVER if self.until is None else to_micros(self.until),
         )
+
+
+EVERYTHING = Span()
+
+
+def page(tx: Tx, span: Span, after: StoredFact | None) -> tuple[StoredFact, ...]:
+    """Return the next events behind `after`, chain by chain, in order; none at the end."""
+    place = ("", _BEFORE_ALL) if after is None else (after.chain, after.seq)
+    since, until = span.bounds()
+    if span.run_id is None:
+        rows = tx.all(_NEXT, chain=place[0], seq=place[1], since=since, until=until)
+    else:
+        rows = tx.all(_NEXT_OF_CHAIN, chain=span.run_id, seq=place[1], since=since, until=until)
+    return tuple(_stored(row) for row in rows)
+
+
+def walk(tx: Tx, span: Span = EVERYTHING) -> Iterator[StoredFact]:
+    """Return every event, chain by chain, in order; the trail is never in memory as a whole."""
+    last: StoredFact | None = None
+    while facts := page(tx, span, last):
+        yield from facts
+        last = facts[-1]
+
+
+def freeze(tx: Tx) -> None:
+    """Let all that this transaction reads be of one moment; nothing may be read before."""
+    if tx.dialect == "postgresql":
+        tx.change(_SNAPSHOT)
 
 
 def bodies_of(tx: Tx, approval_id: ApprovalId) -> tuple[str, ...]:
     """Return the stored text of every event about an approval, oldest first."""
     return tuple(row["body"] for row in tx.all(_OF_APPROVAL, approval_id=approval_id))
+
+
+def _stored(row: Row) -> StoredFact:
+    return StoredFact(
+        row["chain"],
+        row["seq"],
+        row["at"],
+        row["type"],
+        row["approval_id"],
+        row["body"],
+        row["hash"],
+    )

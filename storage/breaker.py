@@ -1,5 +1,6 @@
 """The breaker's single row and its admissions."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
@@ -12,6 +13,7 @@ from storage.transaction import Tx
 
 _GET = select(breaker).where(breaker.c.id == 1)
 _LOCK = _GET.with_for_update(key_share=True)
+_LOCK_SHARED = _GET.with_for_update(read=True)
 _SAVE = (
     update(breaker)
     .where(breaker.c.id == 1)
@@ -52,6 +54,22 @@ _TRIPPING = (
 _FORGET = delete(breaker_admissions).where(breaker_admissions.c.at <= bindparam("before"))
 
 
+_NOTE_STOP = (
+    update(breaker)
+    .where(breaker.c.id == 1)
+    .values(stopped_by=bindparam("who"), stopped_at=bindparam("at"), stop_reason=bindparam("why"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StopNote:
+    """Who stopped everything, when and why."""
+
+    by: str
+    at: datetime | None
+    reason: str
+
+
 class BreakerMissing(LookupError):
     """The breaker's single row is gone: nobody may run a refund before a person looks."""
 
@@ -72,6 +90,37 @@ def load(tx: Tx, *, lock: bool = False) -> Breaker:
         trial_until=time_or_none(row["trial_until"]),
         last_seen=time_or_none(row["last_seen"]),
         stopped=bool(row["stopped"]),
+    )
+
+
+def hold_switch(tx: Tx) -> None:
+    """Let nobody throw the stop switch until this transaction ends; several may hold it so."""
+    tx.one(_LOCK_SHARED)
+
+
+def is_stopped(tx: Tx) -> bool:
+    """Tell whether everything is stopped; without the row nothing says so."""
+    row = tx.one(_GET)
+    return row is not None and bool(row["stopped"])
+
+
+def stop_note(tx: Tx) -> StopNote | None:
+    """Return who stopped everything, when and why; None while nothing is stopped."""
+    row = tx.one(_GET)
+    if row is None or not row["stopped"]:
+        return None
+    return StopNote(
+        row["stopped_by"] or "", time_or_none(row["stopped_at"]), row["stop_reason"] or ""
+    )
+
+
+def note_stop(tx: Tx, note: StopNote | None) -> None:
+    """Keep who stopped everything, or forget it; the switch itself is saved with the breaker."""
+    tx.change(
+        _NOTE_STOP,
+        who=None if note is None else note.by,
+        at=None if note is None else micros_or_none(note.at),
+        why=None if note is None else note.reason,
     )
 
 

@@ -1,6 +1,7 @@
-"""Where the card of an approval was posted; every copy is kept and updated."""
+"""Where the card and the review message of an approval were posted; every copy is kept."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy import bindparam, delete, select, text
 
@@ -10,13 +11,24 @@ from storage.tables import slack_messages
 from storage.times import to_micros
 from storage.transaction import Tx
 
+
+class MessageKind(StrEnum):
+    """What a posted message shows of an approval: the request itself, or a look back at it."""
+
+    CARD = "card"
+    REVIEW = "review"
+
+
 _ADD = text(
-    "INSERT INTO slack_messages (channel, ts, approval_id, outbox_id, posted_at) "
-    "VALUES (:channel, :ts, :approval, :outbox, :at) ON CONFLICT (channel, ts) DO NOTHING"
+    "INSERT INTO slack_messages (channel, ts, approval_id, outbox_id, kind, posted_at) "
+    "VALUES (:channel, :ts, :approval, :outbox, :kind, :at) ON CONFLICT (channel, ts) DO NOTHING"
 )
 _OF = (
     select(slack_messages.c.channel, slack_messages.c.ts)
-    .where(slack_messages.c.approval_id == bindparam("approval"))
+    .where(
+        slack_messages.c.approval_id == bindparam("approval"),
+        slack_messages.c.kind == bindparam("wanted"),
+    )
     .order_by(slack_messages.c.posted_at)
 )
 _AT = select(slack_messages.c.approval_id).where(
@@ -29,29 +41,40 @@ _FORGET = delete(slack_messages).where(
 )
 
 
-def note(tx: Tx, approval_id: ApprovalId, outbox_id: str, ref: MessageRef, at: datetime) -> None:
-    """Remember a posted card."""
+def note(
+    tx: Tx,
+    approval_id: ApprovalId,
+    outbox_id: str,
+    ref: MessageRef,
+    at: datetime,
+    kind: MessageKind = MessageKind.CARD,
+) -> None:
+    """Remember a posted message."""
     tx.change(
         _ADD,
         channel=ref.channel,
         ts=ref.ts,
         approval=approval_id,
         outbox=outbox_id,
+        kind=kind.value,
         at=to_micros(at),
     )
 
 
-def of(tx: Tx, approval_id: ApprovalId) -> tuple[MessageRef, ...]:
-    """Return every copy of the card, oldest first."""
-    return tuple(MessageRef(r["channel"], r["ts"]) for r in tx.all(_OF, approval=approval_id))
+def of(
+    tx: Tx, approval_id: ApprovalId, kind: MessageKind = MessageKind.CARD
+) -> tuple[MessageRef, ...]:
+    """Return every copy of the card, or of the review message, oldest first."""
+    rows = tx.all(_OF, approval=approval_id, wanted=kind.value)
+    return tuple(MessageRef(row["channel"], row["ts"]) for row in rows)
 
 
 def forget(tx: Tx, ref: MessageRef) -> None:
-    """Forget a card that is gone from Slack."""
+    """Forget a message that is gone from Slack."""
     tx.change(_FORGET, where_channel=ref.channel, when_ts=ref.ts)
 
 
 def approval_at(tx: Tx, ref: MessageRef) -> ApprovalId | None:
-    """Return which approval a posted card belongs to."""
+    """Return which approval a posted message belongs to."""
     row = tx.one(_AT, where_channel=ref.channel, when_ts=ref.ts)
     return None if row is None else ApprovalId(row["approval_id"])

@@ -84,6 +84,7 @@ _CUSTOMER_WORDS = (
         events.c.conversation_id == bindparam("conversation"),
         events.c.type == "message",
         events.c.client_id.is_not(None),
+        events.c.at <= bindparam("until"),
     )
     .order_by(events.c.seq.desc())
     .limit(bindparam("limit"))
@@ -241,9 +242,13 @@ def attach(tx: Tx, token_hash: str, customer_id: CustomerId) -> bool:
     return tx.change(_ATTACH, token_hash=token_hash, customer=customer_id) == 1
 
 
-def customer_words(tx: Tx, conversation_id: ConversationId, limit: int) -> tuple[str, ...]:
-    """Return the customer's last messages, newest last."""
-    rows = tx.all(_CUSTOMER_WORDS, conversation=conversation_id, limit=limit)
+def customer_words(
+    tx: Tx, conversation_id: ConversationId, limit: int, until: datetime
+) -> tuple[str, ...]:
+    """Return the customer's last messages up to a time, newest last."""
+    rows = tx.all(
+        _CUSTOMER_WORDS, conversation=conversation_id, limit=limit, until=to_micros(until)
+    )
     return tuple(str(json.loads(row["data"])["text"]) for row in reversed(rows))
 
 

@@ -2,23 +2,42 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, func, insert, select, text
 
 from agent.domain.approvals import Approval, ApprovalView, Vote
 from agent.domain.ids import ActorId, ApprovalId
 from agent.domain.roles import Channel, Role
-from storage import conversations
-from storage.tables import customers, decisions
+from storage import breaker, conversations
+from storage.tables import actors, approvals, customers, decisions
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 
 _WORDS_ON_CARD = 3
 _INSERT = insert(decisions)
 _OF_APPROVAL = (
-    select(decisions)
+    select(decisions, actors.c.merged_into)
+    .outerjoin(actors, actors.c.id == decisions.c.actor_id)
     .where(decisions.c.approval_id == bindparam("approval"))
     .order_by(decisions.c.id)
+)
+_APPROVING = (
+    select(decisions.c.actor_id, decisions.c.roles, actors.c.merged_into)
+    .join(actors, actors.c.id == decisions.c.actor_id)
+    .where(
+        decisions.c.approval_id == bindparam("approval"),
+        decisions.c.verdict == "approve",
+    )
+    .order_by(decisions.c.id)
+)
+_BROKEN_GLASS = (
+    select(func.count().label("n")).select_from(decisions).where(text("break_glass = 1"))
+)
+_ASKED_AT = select(approvals.c.created_at).where(
+    approvals.c.run_id == bindparam("run"),
+    approvals.c.call_id == bindparam("call"),
+    approvals.c.supersedes.is_(None),
 )
 _CUSTOMER = select(customers.c.name, customers.c.email).where(
     customers.c.id == bindparam("customer")
@@ -36,7 +55,7 @@ class Ballot:
 
 
 def add(tx: Tx, ballot: Ballot) -> None:
-    """Store a vote; raises Conflict when this actor has voted on the approval before."""
+    """Store a vote; raises Conflict when this actor has said just this before."""
     vote = ballot.vote
     tx.put(
         _INSERT,
@@ -54,22 +73,34 @@ def add(tx: Tx, ballot: Ballot) -> None:
             "reason": vote.reason,
             "category": vote.category,
             "note": vote.note,
+            "break_glass": int(vote.break_glass),
         },
     )
 
 
 def of(tx: Tx, approval_id: ApprovalId) -> tuple[Vote, ...]:
-    """Return the votes on an approval, oldest first."""
+    """Return the votes on an approval, oldest first; of merged accounts as of the one person."""
     return tuple(_read(row) for row in tx.all(_OF_APPROVAL, approval=approval_id))
 
 
 def approving(tx: Tx, approval_id: ApprovalId) -> tuple[tuple[ActorId, frozenset[Role]], ...]:
-    """Return who approved, with the roles that each held at the click."""
+    """Return who approved, with the roles that each held at the click.
+
+    Two accounts that turned out to be one person are that person.
+    """
     return tuple(
-        (ActorId(row["actor_id"]), frozenset(Role(r) for r in json.loads(row["roles"])))
-        for row in tx.all(_OF_APPROVAL, approval=approval_id)
-        if row["verdict"] == "approve" and row["actor_id"] is not None
+        (
+            ActorId(row["merged_into"] or row["actor_id"]),
+            frozenset(Role(r) for r in json.loads(row["roles"])),
+        )
+        for row in tx.all(_APPROVING, approval=approval_id)
     )
+
+
+def count_broken_glass(tx: Tx) -> int:
+    """Return how often somebody on call decided alone above the tier."""
+    row = tx.one(_BROKEN_GLASS)
+    return 0 if row is None else int(row["n"])
 
 
 def view(tx: Tx, approval: Approval) -> ApprovalView:
@@ -80,15 +111,24 @@ def view(tx: Tx, approval: Approval) -> ApprovalView:
         votes=of(tx, approval.id),
         customer_name="" if customer is None else customer["name"],
         customer_email="" if customer is None else customer["email"],
-        customer_words=conversations.customer_words(tx, approval.conversation_id, _WORDS_ON_CARD),
+        customer_words=conversations.customer_words(
+            tx, approval.conversation_id, _WORDS_ON_CARD, _asked_at(tx, approval)
+        ),
+        stopped=breaker.is_stopped(tx),
     )
+
+
+def _asked_at(tx: Tx, approval: Approval) -> datetime:
+    """Return when the model asked, also of a request that people have edited or asked again."""
+    row = tx.one(_ASKED_AT, run=approval.run_id, call=approval.call_id)
+    return approval.created_at if row is None else from_micros(row["created_at"])
 
 
 def _read(row: Row) -> Vote:
     return Vote(
         id=row["id"],
         approval_id=ApprovalId(row["approval_id"]),
-        actor_id=row["actor_id"],
+        actor_id=row["merged_into"] or row["actor_id"],
         actor_name=row["actor_name"],
         verdict=row["verdict"],
         channel=Channel(row["channel"]),
@@ -96,4 +136,6 @@ def _read(row: Row) -> Vote:
         reason=row["reason"],
         category=row["category"],
         note=row["note"],
+        break_glass=bool(row["break_glass"]),
+        roles=frozenset(Role(role) for role in json.loads(row["roles"])),
     )

@@ -1,12 +1,14 @@
 """Actors, the identities that lead to them, and the roles they hold."""
 
+from collections import Counter
 from datetime import datetime
 
-from sqlalchemy import bindparam, delete, insert, select, text, update
+from sqlalchemy import bindparam, delete, insert, or_, select, text, update
 
 from agent.domain.ids import ActorId
-from agent.domain.roles import Actor, ActorKind, Identity, Role, RoleGrant
-from storage.tables import actors, identities, role_members
+from agent.domain.judgement import Register
+from agent.domain.roles import Actor, ActorKind, Identity, Role, RoleGrant, Roster, closure
+from storage.tables import actors, identities, role_members, rosters
 from storage.times import micros_or_none, time_or_none, to_micros
 from storage.transaction import Row, Tx
 
@@ -27,6 +29,39 @@ _UPDATE = (
     update(actors)
     .where(actors.c.id == bindparam("actor"))
     .values(name=bindparam("new_name"), kind=bindparam("new_kind"), active=bindparam("new_active"))
+)
+_ABSORBED = select(actors.c.id).where(actors.c.merged_into == bindparam("actor"))
+_MERGE = (
+    update(actors)
+    .where(or_(actors.c.id == bindparam("other"), actors.c.merged_into == bindparam("other")))
+    .values(merged_into=bindparam("keeper"), active=0)
+)
+_MOVE_IDENTITIES = (
+    update(identities)
+    .where(identities.c.actor_id == bindparam("other"))
+    .values(actor_id=bindparam("keeper"))
+)
+_GRANTS_OF = select(role_members).where(role_members.c.actor_id == bindparam("actor"))
+_DROP_GRANTS = delete(role_members).where(role_members.c.actor_id == bindparam("actor"))
+_ROSTERS = select(rosters).order_by(rosters.c.role, rosters.c.source)
+_SAW_ROSTER = text(
+    "INSERT INTO rosters (role, source, read_at, size, problem) "
+    "VALUES (:role, :source, :read_at, :size, NULL) "
+    "ON CONFLICT (role, source) DO UPDATE SET read_at = excluded.read_at, "
+    "size = excluded.size, problem = NULL"
+)
+_MISSED_ROSTER = text(
+    "INSERT INTO rosters (role, source, read_at, size, problem) "
+    "VALUES (:role, :source, NULL, 0, :problem) "
+    "ON CONFLICT (role, source) DO UPDATE SET problem = excluded.problem"
+)
+_FORGET_ROSTER = delete(rosters).where(
+    rosters.c.role == bindparam("which"), rosters.c.source == bindparam("whence")
+)
+_HOLDERS = (
+    select(role_members.c.actor_id, role_members.c.role)
+    .join(actors, actors.c.id == role_members.c.actor_id)
+    .where(actors.c.active == 1, actors.c.kind == "member")
 )
 _LINK = insert(identities)
 _UNLINK = delete(identities).where(
@@ -128,6 +163,66 @@ def members(tx: Tx, role: Role, source: str) -> frozenset[ActorId]:
     return frozenset(ActorId(row["actor_id"]) for row in rows)
 
 
+def merge(tx: Tx, keeper: ActorId, other: ActorId) -> None:
+    """Make two accounts one person: everything that led to `other` leads to `keeper`.
+
+    What `other` did stays written as it was; it counts as the keeper's from now on. Roles of an
+    account that is inactive or no member's end with it.
+    """
+    account = get(tx, other)
+    live = account is not None and account.active and account.kind is ActorKind.MEMBER
+    for grant in tx.all(_GRANTS_OF, actor=other) if live else ():
+        held = RoleGrant(Role(grant["role"]), grant["source"], time_or_none(grant["verified_at"]))
+        give(tx, keeper, held)
+    tx.change(_DROP_GRANTS, actor=other)
+    tx.change(_MOVE_IDENTITIES, other=other, keeper=keeper)
+    tx.change(_MERGE, other=other, keeper=keeper)
+
+
+def merged_into(tx: Tx, actor_id: ActorId) -> ActorId | None:
+    """Return the person that an account turned out to be, None for one of its own."""
+    row = tx.one(_BY_ID, actor=actor_id)
+    return None if row is None or row["merged_into"] is None else ActorId(row["merged_into"])
+
+
+def saw_roster(tx: Tx, role: Role, source: str, size: int, at: datetime) -> None:
+    """Note that a source of a role was read, and how many people it showed."""
+    tx.change(_SAW_ROSTER, role=role.value, source=source, read_at=to_micros(at), size=size)
+
+
+def missed_roster(tx: Tx, role: Role, source: str, problem: str) -> None:
+    """Note that a source of a role could not be read."""
+    tx.change(_MISSED_ROSTER, role=role.value, source=source, problem=problem[:300])
+
+
+def forget_roster(tx: Tx, role: Role, source: str) -> None:
+    """Forget a source that the policy no longer names."""
+    tx.change(_FORGET_ROSTER, which=role.value, whence=source)
+
+
+def rosters_of(tx: Tx) -> tuple[Roster, ...]:
+    """Return every mirrored source as it was last read."""
+    return tuple(
+        Roster(
+            Role(row["role"]),
+            row["source"],
+            time_or_none(row["read_at"]),
+            row["size"],
+            row["problem"],
+        )
+        for row in tx.all(_ROSTERS)
+    )
+
+
+def register(tx: Tx) -> Register:
+    """Return who holds roles at all."""
+    held: dict[str, set[Role]] = {}
+    for row in tx.all(_HOLDERS):
+        held.setdefault(row["actor_id"], set()).update(closure([Role(row["role"])]))
+    holders = Counter(role for roles in held.values() for role in roles)
+    return Register(rosters_of(tx), holders)
+
+
 def _read(tx: Tx, row: Row) -> Actor:
     actor_id = row["id"]
     return Actor(
@@ -142,4 +237,5 @@ def _read(tx: Tx, row: Row) -> Actor:
         identities=tuple(
             Identity(i["provider"], i["subject"]) for i in tx.all(_IDENTITIES, actor=actor_id)
         ),
+        absorbed=frozenset(ActorId(r["id"]) for r in tx.all(_ABSORBED, actor=actor_id)),
     )

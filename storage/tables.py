@@ -102,6 +102,32 @@ ledger_refunds = Table(
     CheckConstraint("amount_minor > 0", name="amount"),
 )
 
+# --- what the embedded providers of mail and fraud signals keep ---------------------------------
+
+mail_sink = Table(
+    "mail_sink",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("message_id", Text, nullable=False, index=True),
+    Column("envelope", Text, nullable=False),
+    Column("raw", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+fraud_flags = Table(
+    "fraud_flags",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("customer_id", Text, nullable=False),
+    Column("order_id", Text),
+    Column("score", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("signals", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Index("ix_fraud_flags_customer_id_action", "customer_id", "action"),
+)
+
 # --- conversations and runs ----------------------------------------------------------------------
 
 conversations = Table(
@@ -200,7 +226,8 @@ approvals = Table(
     Column("approvals_needed", Integer, nullable=False),
     Column("order_id", Text),
     Column("amount_minor", BigInteger),
-    Column("original_minor", BigInteger),
+    # What the model proposed, where a person has changed it since; else null.
+    Column("original", Text),
     Column("currency", Text),
     Column("snapshot", Text),
     Column("idempotency_key", Text, nullable=False, unique=True),
@@ -223,6 +250,7 @@ approvals = Table(
     Column("first_sent_at", BigInteger),
     # How often the provider's book was read without finding the refund, and when last.
     Column("clean_looks", Integer, nullable=False, default=0),
+    Column("looked_at", BigInteger),
     _flag("alerted"),
     # The one column of deadlines: when the sweep must look at the row; null when it is finished.
     Column("wake_at", BigInteger),
@@ -260,6 +288,17 @@ approvals = Table(
     Index("ix_approvals_conversation_id", "conversation_id"),
 )
 
+joins = Table(
+    "joins",
+    metadata,
+    # A call that asked for just what was waiting already: its run hears the outcome, too.
+    Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("call_id", Text, nullable=False),
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    PrimaryKeyConstraint("approval_id", "run_id", "call_id"),
+)
+
 decisions = Table(
     "decisions",
     metadata,
@@ -276,7 +315,15 @@ decisions = Table(
     Column("reason", Text, nullable=False),
     Column("category", Text),
     Column("note", Text, nullable=False),
-    UniqueConstraint("approval_id", "actor_id"),
+    _flag("break_glass"),
+    UniqueConstraint("approval_id", "actor_id", "verdict", "break_glass"),
+    # Few of very many: they are counted at each scrape of the metrics.
+    Index(
+        "ix_decisions_broken_glass",
+        "approval_id",
+        sqlite_where=text("break_glass = 1"),
+        postgresql_where=text("break_glass = 1"),
+    ),
 )
 
 attempts = Table(
@@ -314,6 +361,10 @@ breaker = Table(
     Column("trial_until", BigInteger),
     Column("last_seen", BigInteger),
     _flag("stopped"),
+    # Who stopped everything, when and why; null while nothing is stopped.
+    Column("stopped_by", Text),
+    Column("stopped_at", BigInteger),
+    Column("stop_reason", Text),
     CheckConstraint("id = 1", name="single"),
     CheckConstraint("state IN ('closed','open','half_open')", name="state"),
 )
@@ -359,8 +410,47 @@ slack_messages = Table(
     Column("ts", Text, nullable=False),
     Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False, index=True),
     Column("outbox_id", Text, nullable=False),
+    # `card`, or `review` for the message that asks about an automatic effect afterwards.
+    Column("kind", Text, nullable=False, default="card"),
     Column("posted_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("channel", "ts"),
+)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("approval_id", Text, ForeignKey("approvals.id"), primary_key=True),
+    Column("customer_id", Text, nullable=False),
+    # Why it was picked: `share` by chance, `large` as every large one.
+    Column("why", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("asked_at", BigInteger, nullable=False),
+    Column("answered_at", BigInteger),
+    Column("actor_id", Text),
+    Column("actor_name", Text),
+    Column("reason", Text),
+    CheckConstraint("state IN ('open','right','flagged')", name="state"),
+    Index("ix_reviews_state_approval_id", "state", "approval_id"),
+)
+
+automatic_pauses = Table(
+    "automatic_pauses",
+    metadata,
+    Column("customer_id", Text, primary_key=True),
+    Column("since", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    # The approval whose flag or review led to the pause.
+    Column("approval_id", Text, nullable=False),
+)
+
+webhook_events = Table(
+    "webhook_events",
+    metadata,
+    # The provider's own id of the event: a repeat finds the first row.
+    Column("id", Text, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("approval_id", Text),
+    Column("received_at", BigInteger, nullable=False),
 )
 
 # --- people, trail, machinery --------------------------------------------------------------------
@@ -373,6 +463,9 @@ actors = Table(
     Column("kind", Text, nullable=False),
     _flag("active"),
     Column("created_at", BigInteger, nullable=False),
+    # The person this turned out to be: everything of theirs counts there.
+    Column("merged_into", Text),
+    Index("ix_actors_merged_into", "merged_into"),
 )
 
 identities = Table(
@@ -396,6 +489,19 @@ role_members = Table(
     PrimaryKeyConstraint("actor_id", "role", "source"),
 )
 
+rosters = Table(
+    "rosters",
+    metadata,
+    Column("role", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    # The last look that succeeded, and how many people it showed.
+    Column("read_at", BigInteger),
+    Column("size", Integer, nullable=False, default=0),
+    # What went wrong at the newest look; null when it succeeded.
+    Column("problem", Text),
+    PrimaryKeyConstraint("role", "source"),
+)
+
 audit = Table(
     "audit",
     metadata,
@@ -409,6 +515,26 @@ audit = Table(
     Column("hash", Text, nullable=False),
     PrimaryKeyConstraint("chain", "seq"),
     Index("ix_audit_approval_id", "approval_id"),
+)
+
+audit_heads = Table(
+    "audit_heads",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    # Canonical JSON of what is signed: number, time, the head of every chain, the head before.
+    Column("body", Text, nullable=False),
+    Column("signature", Text, nullable=False),
+)
+
+# Chains with events that no signed head covers yet. A trigger on `audit` writes it, so that the
+# mark is committed with the event: nothing can be appended and go unnoticed.
+audit_grown = Table(
+    "audit_grown",
+    metadata,
+    Column("chain", Text, primary_key=True),
+    # Its newest event.
+    Column("seq", Integer, nullable=False),
 )
 
 heartbeats = Table(

@@ -1,10 +1,11 @@
 """The one place that begins, commits and rolls back."""
 
+import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine.interfaces import DBAPICursor
@@ -12,11 +13,37 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
+_LOG = logging.getLogger(__name__)
+
 Row: TypeAlias = Mapping[str, Any]
+_Result = TypeVar("_Result")
+
+# PostgreSQL: serialization_failure and deadlock_detected; the whole body may be done again.
+_TRANSIENT = frozenset({"40001", "40P01"})
+_TRIES = 3
 
 
 class Conflict(Exception):
     """A unique key or check of the database refused the row; somebody else was first."""
+
+
+def retried(work: Callable[[], _Result]) -> _Result:
+    """Do work whose transactions have no outside effect, again if the database broke it off.
+
+    That is after a deadlock, a serialization failure, or a unique key that somebody else took
+    first: the next try sees what they did. The last failure is raised.
+    """
+    for _ in range(_TRIES - 1):
+        try:
+            return work()
+        except Conflict as conflict:
+            _LOG.info("done again: %s", conflict)
+        except Exception as error:
+            cause = getattr(error, "orig", None) or error
+            if getattr(cause, "sqlstate", None) not in _TRANSIENT:
+                raise
+            _LOG.info("done again: %s", type(cause).__name__)
+    return work()
 
 
 @dataclass(frozen=True, slots=True)

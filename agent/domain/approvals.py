@@ -1,14 +1,16 @@
 """The life of an approval: one table of moves, the row, and the judgement over a vote."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from agent.domain.errors import InvalidInput
 from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId, RunId
 from agent.domain.money import Money
 from agent.domain.payload import Payload
 from agent.domain.risk import Finding
-from agent.domain.roles import Channel, Tier
+from agent.domain.roles import Channel, Role, Tier
 
 
 class Status(StrEnum):
@@ -127,7 +129,8 @@ class Approval:
     """One proposed side effect. `payload_text` are the canonical bytes that are executed.
 
     `wake_at` is the one deadline at which a worker or the sweep must look at the row; None when
-    it has ended. `edited_by` and `raised_by` name the people of the whole chain of edits.
+    it has ended. `edited_by` and `raised_by` name the people of the whole chain of edits;
+    `original` is the payload the chain began with, None where nobody has edited.
     """
 
     id: ApprovalId
@@ -150,7 +153,7 @@ class Approval:
     tier: Tier
     order_id: str | None
     amount: Money | None
-    original_amount: Money | None
+    original: Payload | None
     snapshot: Snapshot | None
     idempotency_key: str
     created_at: datetime
@@ -171,12 +174,39 @@ class Approval:
     lease_until: datetime | None
     first_sent_at: datetime | None
     clean_looks: int
+    looked_at: datetime | None
     alerted: bool
     wake_at: datetime | None
+
+    @property
+    def proposed(self) -> Payload:
+        """Return the payload that the model proposed, before any person changed it."""
+        return self.payload if self.original is None else self.original
+
+    @property
+    def original_amount(self) -> Money | None:
+        """Return the amount that the model proposed, None where there is none."""
+        return amount_of(self.proposed)
+
+    @property
+    def is_edited(self) -> bool:
+        """Tell whether a person has changed what the model proposed."""
+        return bool(self.edited_by)
 
     def short_hash(self) -> str:
         """Return the first 16 hex digits, enough for a person to compare."""
         return self.payload_hash[:16]
+
+
+def amount_of(payload: Payload) -> Money | None:
+    """Return the amount that a payload binds, None where it is not about money."""
+    match payload.get("amount"):
+        case {"minor": int(minor), "currency": str(currency)}:
+            with suppress(InvalidInput):
+                return Money(minor, currency)
+        case _:
+            pass
+    return None
 
 
 class Verdict(StrEnum):
@@ -211,6 +241,17 @@ class Vote:
     reason: str
     category: str | None
     note: str
+    break_glass: bool = False
+    roles: frozenset[Role] = frozenset()
+
+
+class EvidenceKind(StrEnum):
+    """What a person has seen who settles an unknown outcome."""
+
+    PROVIDER_RECORD = "provider_record"
+    BANK_RECORD = "bank_record"
+    PROVIDER_SUPPORT = "provider_support"
+    SERVER_LOG = "server_log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +259,7 @@ class ApprovalView:
     """An approval with what people need to see around it.
 
     `customer_words` are the customer's last messages, newest last; `customer_name` is empty for a
-    customer the shop no longer knows.
+    customer the shop no longer knows. `stopped` tells that nothing executes at present.
     """
 
     approval: Approval
@@ -226,3 +267,4 @@ class ApprovalView:
     customer_name: str
     customer_email: str
     customer_words: tuple[str, ...]
+    stopped: bool = False

@@ -24,6 +24,8 @@ class RefusalCode(StrEnum):
     INVALID = "invalid"
     REASON_REQUIRED = "reason_required"
     TOO_LATE_TO_WITHDRAW = "too_late_to_withdraw"
+    TOO_EARLY = "too_early"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,28 @@ class ReplyTo:
 
 
 @dataclass(frozen=True, slots=True)
+class Edits:
+    """What a person wants to change; None leaves a part as it is.
+
+    `amount` and `order_id` are of a refund; recipients, `subject` and `body` of an e-mail.
+    """
+
+    amount: Money | None = None
+    order_id: str | None = None
+    to: tuple[str, ...] | None = None
+    cc: tuple[str, ...] | None = None
+    bcc: tuple[str, ...] | None = None
+    subject: str | None = None
+    body: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """One word of one person through one door.
 
     `shown_hash` is the hash the person saw: all 64 hex digits, or the first 16 from a Slack card.
-    `reason` is for the customer's ears; `note` is for staff only. `amount` is the edited amount.
+    `reason` is for the customer's ears; `note` is for staff only. With `break_glass` somebody on
+    call approves alone, above the tier; `reason` is then for the people on call.
     """
 
     approval_id: ApprovalId
@@ -50,7 +69,8 @@ class Decision:
     reason: str = ""
     category: RejectCategory | None = None
     note: str = ""
-    amount: Money | None = None
+    edits: Edits = Edits()
+    break_glass: bool = False
     reply_to: ReplyTo | None = None
 
 

@@ -9,7 +9,7 @@ ConversationId = NewType("ConversationId", str)
 CustomerId = NewType("CustomerId", str)
 ActorId = NewType("ActorId", str)
 
-Prefix = Literal["apr", "run", "cnv", "msg", "act", "dec", "att", "out", "rpl", "anon", "rf"]
+Prefix = Literal["apr", "run", "cnv", "msg", "act", "dec", "att", "out", "rpl", "anon", "rf", "flg"]
 
 ULID_LENGTH = 26
 _PREFIXED = re.compile(r"[a-z]+_([0-9A-HJKMNP-TV-Z]{26})")

@@ -1,14 +1,24 @@
 """Whether a person's word on an approval counts: the checks of design.md §7, in their order."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
 from agent.domain.approvals import Approval, Status, Verdict, Vote
 from agent.domain.deadlines import is_past
-from agent.domain.decision import Decision, RefusalCode
+from agent.domain.decision import Decision, Edits, RefusalCode
 from agent.domain.payload import payload_hash
-from agent.domain.roles import Actor, ActorKind, Role, RoleProof, prove_role, proven_roles
+from agent.domain.roles import (
+    Actor,
+    ActorKind,
+    Role,
+    RoleProof,
+    Roster,
+    prove_role,
+    proven_roles,
+    unread,
+)
 
 MIN_REASON = 5
 _SHORT_HASH = 16
@@ -40,23 +50,45 @@ class Counts:
     evidence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Who holds roles at all, to tell somebody why they may not decide.
+
+    `rosters` are the mirrored sources; `holders` counts the active people of each role, implied
+    ones included.
+    """
+
+    rosters: tuple[Roster, ...] = ()
+    holders: Mapping[Role, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entitled:
+    """A person who holds the role that was asked for; `evidence` proves it for the trail."""
+
+    actor: Actor
+    roles: frozenset[Role]
+    evidence: str
+
+
 def judge(
     approval: Approval | None,
     actor: Actor | None,
     decision: Decision,
     votes: tuple[Vote, ...],
+    register: Register,
     now: datetime,
 ) -> Counts | Denial | Lapsed:
     """Judge one decision; the first check that fails is the answer."""
     if approval is None:
         return Denial(RefusalCode.NOT_FOUND, "There is no such request.")
-    entitled = _entitled(approval, actor, decision.verdict, now)
+    entitled = entitle(actor, role_needed(approval, decision), register, now)
     if isinstance(entitled, Denial):
         return entitled
-    own = _own_request(approval, entitled.actor)
+    own = _own_request(approval, entitled.actor, decision.verdict)
     if own is not None:
         return own
-    ended = _ended(approval, entitled.actor, votes)
+    ended = _ended(approval, entitled.actor, decision, votes)
     if ended is not None:
         return ended
     if is_past(approval.expires_at, now):
@@ -66,7 +98,9 @@ def judge(
             RefusalCode.PAYLOAD_CHANGED,
             "What you saw is not what is stored. Look at the newest card before you decide.",
         )
-    return _complete(decision) or entitled
+    return _complete(decision) or Counts(
+        approval, entitled.actor, entitled.roles, entitled.evidence
+    )
 
 
 def hash_shown(approval: Approval, shown: str) -> bool:
@@ -82,44 +116,76 @@ def hash_shown(approval: Approval, shown: str) -> bool:
     return shown in {actual, actual[:_SHORT_HASH]}
 
 
-def _entitled(
-    approval: Approval, actor: Actor | None, verdict: Verdict, now: datetime
-) -> Counts | Denial:
+def role_needed(approval: Approval, decision: Decision) -> Role:
+    """Return the role that a person's word on the approval takes.
+
+    One no or one edit ends what several must approve, so it takes the tier's own role.
+    """
+    if decision.break_glass and decision.verdict is Verdict.APPROVE:
+        return Role.ONCALL
+    tier = approval.tier
+    return tier.floor() if decision.verdict is Verdict.APPROVE else tier.role
+
+
+def entitle(
+    actor: Actor | None, role: Role, register: Register, now: datetime
+) -> Entitled | Denial:
+    """Prove that a person holds a role, or say which of the reasons stands in the way."""
     if actor is None:
+        # Who was never mirrored may be in the very group that cannot be read.
+        problem = unread(role, register.rosters, now)
+        if problem is not None:
+            return _unverified(problem)
         return Denial(RefusalCode.NOT_ALLOWED, "The desk does not know you.")
     if not actor.active or actor.kind is not ActorKind.MEMBER:
         return Denial(RefusalCode.NOT_ALLOWED, "Guests and inactive accounts may not decide.")
-    # One no or one edit ends what several must approve, so it takes the tier's own role.
-    tier = approval.tier
-    role = tier.floor() if verdict is Verdict.APPROVE else tier.role
     proof, evidence = prove_role(actor, role, now)
     match proof:
         case RoleProof.HELD:
-            return Counts(approval, actor, proven_roles(actor, now), evidence)
+            return Entitled(actor, proven_roles(actor, now), evidence)
         case RoleProof.UNVERIFIED:
-            return Denial(
-                RefusalCode.ROLE_UNVERIFIED,
-                f"Your role could not be verified just now ({evidence}). Try again in a minute.",
-            )
+            return _unverified(evidence)
         case RoleProof.ABSENT:
-            return Denial(RefusalCode.NOT_ALLOWED, f"This needs the role {role}.")
+            return _absent(role, register, now)
         case _:
             assert_never(proof)
 
 
-def _own_request(approval: Approval, actor: Actor) -> Denial | None:
+def _absent(role: Role, register: Register, now: datetime) -> Denial:
+    """Tell apart: a source could not be read, nobody holds the role, or this person does not."""
+    problem = unread(role, register.rosters, now)
+    if problem is not None:
+        return _unverified(problem)
+    if not register.holders.get(role, 0):
+        return Denial(
+            RefusalCode.NOT_ALLOWED, f"This needs the role {role}, which nobody holds at present."
+        )
+    return Denial(RefusalCode.NOT_ALLOWED, f"This needs the role {role}.")
+
+
+def _unverified(evidence: str) -> Denial:
+    return Denial(
+        RefusalCode.ROLE_UNVERIFIED,
+        f"Your role could not be verified just now ({evidence}). Try again in a minute.",
+    )
+
+
+def _own_request(approval: Approval, actor: Actor, verdict: Verdict) -> Denial | None:
     if approval.customer_id in actor.customer_ids():
         return Denial(RefusalCode.SELF_APPROVAL, "This is your own request; somebody else decides.")
-    if actor.id in approval.edited_by:
+    # An editor may think again: another edit of theirs is judged by the whole chain.
+    if verdict is not Verdict.EDIT and actor.did(approval.edited_by):
         return Denial(RefusalCode.SELF_APPROVAL, "You edited this request; somebody else decides.")
     return None
 
 
-def _ended(approval: Approval, actor: Actor, votes: tuple[Vote, ...]) -> Denial | None:
+def _ended(
+    approval: Approval, actor: Actor, decision: Decision, votes: tuple[Vote, ...]
+) -> Denial | None:
     last = votes[-1] if votes else None
     match approval.status:
         case Status.PENDING:
-            mine = next((v for v in votes if v.actor_id == actor.id), None)
+            mine = _same_vote(actor, decision, votes)
             if mine is None:
                 return None
             return Denial(RefusalCode.ALREADY_VOTED, "You have voted already.", mine)
@@ -130,9 +196,22 @@ def _ended(approval: Approval, actor: Actor, votes: tuple[Vote, ...]) -> Denial 
                 RefusalCode.SUPERSEDED, f"Replaced by {approval.superseded_by} after an edit.", last
             )
         case Status.CANCELLED:
-            return Denial(RefusalCode.ALREADY_DECIDED, "This request was withdrawn.", last)
+            return Denial(RefusalCode.ALREADY_DECIDED, "This request was cancelled.", last)
         case _:
             return Denial(RefusalCode.ALREADY_DECIDED, _decided_words(approval, last), last)
+
+
+def _same_vote(actor: Actor, decision: Decision, votes: tuple[Vote, ...]) -> Vote | None:
+    """Return the person's vote that says just this; another word of theirs may follow it.
+
+    Who has approved as one of two may still reject or edit, or break the glass when nobody comes.
+    """
+    for vote in votes:
+        if vote.actor_id is None or not actor.did([vote.actor_id]):
+            continue
+        if (vote.verdict, vote.break_glass) == (decision.verdict, decision.break_glass):
+            return vote
+    return None
 
 
 def _decided_words(approval: Approval, last: Vote | None) -> str:
@@ -144,15 +223,23 @@ def _decided_words(approval: Approval, last: Vote | None) -> str:
 
 
 def _complete(decision: Decision) -> Denial | None:
+    reason = decision.reason.strip()
     match decision.verdict:
-        case Verdict.REJECT if len(decision.reason.strip()) < MIN_REASON:
+        case Verdict.REJECT | Verdict.EDIT if decision.break_glass:
+            return Denial(RefusalCode.INVALID, "break_glass: only an approval breaks the glass.")
+        case Verdict.REJECT if len(reason) < MIN_REASON:
             return Denial(
                 RefusalCode.REASON_REQUIRED,
                 f"Say why, in at least {MIN_REASON} characters: the customer reads it.",
             )
         case Verdict.REJECT if decision.category is None:
             return Denial(RefusalCode.INVALID, "category: pick one.")
-        case Verdict.EDIT if decision.amount is None:
-            return Denial(RefusalCode.INVALID, "amount: is missing.")
+        case Verdict.APPROVE if decision.break_glass and len(reason) < MIN_REASON:
+            return Denial(
+                RefusalCode.REASON_REQUIRED,
+                f"Say why nobody else can decide, in at least {MIN_REASON} characters.",
+            )
+        case Verdict.EDIT if decision.edits == Edits():
+            return Denial(RefusalCode.INVALID, "edits: nothing is changed.")
         case _:
             return None

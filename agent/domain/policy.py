@@ -2,15 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
+from string import Formatter
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from agent.domain.breaker import BreakerLimits
 from agent.domain.errors import InvalidInput
+from agent.domain.mail_text import is_mail_line, is_mail_text
 from agent.domain.money import Money, exponent, parse_money
 from agent.domain.roles import Role, Tier
 
@@ -22,8 +24,19 @@ def _decimal_share(text: str) -> str:
     return text
 
 
+def _effect_tool(name: str) -> str:
+    if name not in EFFECT_TOOLS:
+        raise ValueError(f"is not one of {', '.join(sorted(EFFECT_TOOLS))}")
+    return name
+
+
+# The tools that do something to the world.
+EFFECT_TOOLS = frozenset({"issue_refund", "send_email", "flag_for_fraud"})
+EffectTool = Annotated[str, AfterValidator(_effect_tool)]
 DecimalText = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,4})?$")]
 Share = Annotated[str, Field(pattern=r"^[01](\.[0-9]{1,6})?$"), AfterValidator(_decimal_share)]
+# What the code fills into the text of an e-mail template.
+TEMPLATE_FIELDS = frozenset({"name", "order_id"})
 Seconds = Annotated[int, Field(gt=0, le=30 * 24 * 3600)]
 
 
@@ -45,10 +58,56 @@ class RefundRules(_Strict):
     auto_limit: dict[str, DecimalText]
     confidence_min: Share
     cumulative_window_s: Seconds
+    customer_window_s: Seconds
+    customer_max_refunds: Annotated[int, Field(ge=1, le=1000)]
     earlier_no_s: Seconds
     decide_within_s: Seconds
     use_within_s: Seconds
     tiers: dict[str, list[TierRule]]
+
+
+class EmailTemplate(_Strict):
+    """A text that may leave without a person; `{name}` and `{order_id}` are filled in by code."""
+
+    subject: Annotated[str, Field(min_length=1, max_length=200)]
+    body: Annotated[str, Field(min_length=1, max_length=8000)]
+
+
+class EmailRules(_Strict):
+    """What `send_email` may do alone, and who decides the rest."""
+
+    templates_run: bool
+    customer_window_s: Seconds
+    customer_max_emails: Annotated[int, Field(ge=1, le=1000)]
+    role: Annotated[Role, Field(strict=False)]
+    approvals: Annotated[int, Field(ge=1, le=2)] = 1
+    decide_within_s: Seconds
+    use_within_s: Seconds
+    templates: dict[str, EmailTemplate]
+
+
+class FlagRules(_Strict):
+    """What `flag_for_fraud` may do alone, and who decides the rest.
+
+    A score up to `auto_score_max` is noted for monitoring; without it every flag waits.
+    """
+
+    auto_score_max: Share | None
+    role: Annotated[Role, Field(strict=False)]
+    approvals: Annotated[int, Field(ge=1, le=2)] = 1
+    decide_within_s: Seconds
+    use_within_s: Seconds
+
+
+class ReviewRules(_Strict):
+    """Which automatic effects people look at afterwards (design.md §12).
+
+    `share` is by tool; automatic refunds above `all_above` of their limit are all looked at.
+    """
+
+    share: dict[EffectTool, Share]
+    all_above: Share
+    flag_pauses_customer: bool
 
 
 class BreakerRules(_Strict):
@@ -79,6 +138,9 @@ class Policy(_Strict):
     """The whole policy file; `version` is the hash of its content, overrides included."""
 
     refunds: RefundRules
+    emails: EmailRules
+    fraud_flags: FlagRules
+    review: ReviewRules
     breaker: BreakerRules
     max_open_approvals: Annotated[int, Field(ge=1, le=1000)]
     max_revisions: Annotated[int, Field(ge=1, le=100)]
@@ -119,13 +181,10 @@ class Policy(_Strict):
             cooldown=timedelta(seconds=self.breaker.cooldown_s),
         )
 
-    def decide_within(self) -> timedelta:
-        """Return how long a parked refund waits for people."""
-        return timedelta(seconds=self.refunds.decide_within_s)
-
-    def use_within(self) -> timedelta:
-        """Return how long an approved refund stays usable."""
-        return timedelta(seconds=self.refunds.use_within_s)
+    def flag_score_max(self) -> Decimal | None:
+        """Return the fraud score up to which a flag is only noted; None when every flag waits."""
+        text = self.fraud_flags.auto_score_max
+        return None if text is None else Decimal(text)
 
 
 def read_policy(document: Mapping[str, object]) -> Policy:
@@ -142,7 +201,27 @@ def read_policy(document: Mapping[str, object]) -> Policy:
         parse_money(text, currency, field=where)
     for currency, rules in policy.refunds.tiers.items():
         _check_tiers(currency, rules)
+    for name, template in policy.emails.templates.items():
+        where = f"emails.templates.{name}"
+        _check_template(template.subject, f"{where}.subject", is_mail_line)
+        _check_template(template.body, f"{where}.body", is_mail_text)
     return policy
+
+
+def _check_template(text: str, where: str, fits: Callable[[str], bool]) -> None:
+    if not fits(text):
+        raise InvalidInput(where, "has control characters, or a subject of two lines")
+    try:
+        # A field is a bare name: a format may fail, or hide another field, when it is filled in.
+        fields = {
+            f"{name}!{how}:{form}" if how or form else name
+            for _, name, form, how in Formatter().parse(text)
+            if name is not None
+        }
+    except ValueError as error:
+        raise InvalidInput(where, str(error)) from error
+    if unknown := fields - TEMPLATE_FIELDS:
+        raise InvalidInput(where, f"only {sorted(TEMPLATE_FIELDS)} are filled in: {min(unknown)!r}")
 
 
 def _check_currency(currency: str, where: str) -> None:

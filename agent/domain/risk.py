@@ -19,11 +19,16 @@ class Reason(StrEnum):
     AMOUNT_OVER_LIMIT = "amount_over_limit"
     CUMULATIVE_OVER_LIMIT = "cumulative_over_limit"
     LOW_CONFIDENCE = "low_confidence"
+    IRREVERSIBLE_MESSAGE = "irreversible_message"
+    FRAUD_FLAG = "fraud_flag"
     EARLIER_NO = "earlier_no"
     NO_LIMIT_FOR_CURRENCY = "no_limit_for_currency"
     AMBIGUOUS = "ambiguous"
+    TOOL_REQUIRES_APPROVAL = "tool_requires_approval"
     BREAKER_OPEN = "breaker_open"
+    AUTOMATIC_PAUSED = "automatic_paused"
     HUMAN_EDIT = "human_edit"
+    ASKED_AGAIN = "asked_again"
 
 
 class Refusal(StrEnum):
@@ -40,9 +45,12 @@ class Refusal(StrEnum):
     INVALID_AMOUNT = "invalid_amount"
     OVER_REMAINING = "over_remaining"
     ALREADY_REJECTED = "already_rejected"
+    ALREADY_EDITED = "already_edited"
+    TOO_MANY_REJECTIONS = "too_many_rejections"
     TOO_MANY_OPEN = "too_many_open"
     STOPPED = "stopped"
     BREAKER_OPEN = "breaker_open"
+    NOT_AVAILABLE = "not_available"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +111,40 @@ class OrderFacts:
         return self.total.currency
 
 
-@dataclass(frozen=True, slots=True)
-class RefundFacts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is known of the one who asks, whatever the tool.
+
+    `decided_before` tells what people made of an identical proposal in this conversation,
+    `rejections` how often they said no by this tool on this order, `earlier_no` how the newest
+    such request (of a refund: on this order; else: an identical one) went without a yes;
+    `paused` says why nothing runs without a person for this customer, None when it does.
+    """
+
+    verified: bool
+    decided_before: Literal["rejected", "edited"] | None
+    rejections: int
+    earlier_no: Literal["rejected", "expired"] | None
+    open_approvals: int
+    stopped: bool
+    paused: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefundFacts(Standing):
     """All that the judgement needs to know; read under the order's lock.
 
     `order` is None when there is no such order or it is somebody else's: the answer is the same.
     `reserved` is money of executing, unknown and executed approvals that the provider does not
-    show yet. The automatic sums count executed, executing and unknown refunds.
+    show yet. The automatic sums, and the number of automatic refunds to the customer in the
+    policy's window, count executed, executing and unknown refunds.
     """
 
-    verified: bool
     order: OrderFacts | None
     reserved: Money | None
     automatic_on_order: int
     automatic_by_customer: int
-    earlier_no: Literal["rejected", "expired"] | None
-    rejected_in_conversation: bool
-    open_approvals: int
-    stopped: bool
+    automatic_number: int
 
     def remaining(self) -> Money | None:
         """Return captured minus refunds minus reservations; None without an order."""
@@ -137,7 +161,7 @@ def assess(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> RunN
     order = _order(proposal.amount, facts)
     if isinstance(order, Refuse):
         return order
-    refusal = _amount(proposal.amount, order, facts) or _history(facts, policy)
+    refusal = _amount(proposal.amount, order, facts) or history(facts, policy)
     if refusal is not None:
         return refusal
     findings = tuple(_findings(proposal, facts, policy))
@@ -146,6 +170,61 @@ def assess(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> RunN
     if facts.stopped:
         return Refuse(Refusal.STOPPED, "Refunds are paused at the moment.")
     return RunNow()
+
+
+def history(standing: Standing, policy: Policy) -> Refuse | None:
+    """Refuse what people have declined already, and more than they can look at."""
+    if standing.decided_before == "rejected":
+        return Refuse(
+            Refusal.ALREADY_REJECTED, "The team has already declined exactly this request."
+        )
+    if standing.decided_before == "edited":
+        return Refuse(
+            Refusal.ALREADY_EDITED, "The team has changed exactly this request; that is final."
+        )
+    if standing.rejections >= policy.max_revisions:
+        return Refuse(
+            Refusal.TOO_MANY_REJECTIONS,
+            "The team has declined this before; a person takes over from here.",
+        )
+    if standing.open_approvals >= policy.max_open_approvals:
+        return Refuse(Refusal.TOO_MANY_OPEN, "Too many requests are still waiting for the team.")
+    return None
+
+
+def doubts(
+    confidence: Decimal | None, standing: Standing, policy: Policy, what: str
+) -> list[Finding]:
+    """Return why a person should look at it, whatever the tool: doubt, a pause, an earlier no.
+
+    `what` names the earlier request, as the beginning of a sentence.
+    """
+    found: list[Finding] = []
+    least = policy.confidence_min()
+    if confidence is None:
+        found.append(Finding(Reason.LOW_CONFIDENCE, "The agent stated no confidence"))
+    elif confidence < least:
+        text = f"The agent's confidence {confidence} is under {least}"
+        found.append(Finding(Reason.LOW_CONFIDENCE, text))
+    if standing.paused is not None:
+        text = f"Nothing runs without a person for this customer: {standing.paused}"
+        found.append(Finding(Reason.AUTOMATIC_PAUSED, text))
+    if standing.earlier_no is not None:
+        went = "was declined" if standing.earlier_no == "rejected" else "was not decided in time"
+        text = f"{what} {went} in the last {span_words(policy.refunds.earlier_no_s)}"
+        found.append(Finding(Reason.EARLIER_NO, text))
+    return found
+
+
+def span_words(seconds: int) -> str:
+    """Return a time in the largest unit that holds it exactly, e.g. `30 days` or `90 seconds`."""
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        # A day is what people count limits by; they say 24 hours.
+        if seconds % size == 0 and seconds > size:
+            return f"{seconds // size} {unit}s"
+        if seconds == size:
+            return "24 hours" if unit == "day" else f"1 {unit}"
+    return f"{seconds} seconds"
 
 
 def recheck(amount: Money, facts: RefundFacts) -> Refuse | None:
@@ -192,16 +271,6 @@ def _limits_of_order(amount: Money, order: OrderFacts, facts: RefundFacts) -> Re
     return None
 
 
-def _history(facts: RefundFacts, policy: Policy) -> Refuse | None:
-    if facts.rejected_in_conversation:
-        return Refuse(
-            Refusal.ALREADY_REJECTED, "The team has already declined exactly this request."
-        )
-    if facts.open_approvals >= policy.max_open_approvals:
-        return Refuse(Refusal.TOO_MANY_OPEN, "Too many requests are still waiting for the team.")
-    return None
-
-
 def _findings(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> list[Finding]:
     found: list[Finding] = []
     limit = policy.auto_limit(proposal.amount.currency)
@@ -213,45 +282,35 @@ def _findings(proposal: RefundProposal, facts: RefundFacts, policy: Policy) -> l
             )
         )
     else:
-        found += _over_limit(proposal, facts, limit)
-    found += _doubts(proposal, policy)
-    if facts.earlier_no is not None:
-        words = (
-            "A refund on this order was declined in the last 30 days"
-            if facts.earlier_no == "rejected"
-            else "Nobody decided an earlier refund on this order in time in the last 30 days"
-        )
-        found.append(Finding(Reason.EARLIER_NO, words))
-    return found
-
-
-def _over_limit(proposal: RefundProposal, facts: RefundFacts, limit: Money) -> list[Finding]:
-    amount = proposal.amount
-    if amount.exceeds(limit):
-        return [
-            Finding(Reason.AMOUNT_OVER_LIMIT, f"{amount} is over the automatic limit of {limit}")
-        ]
-    for earlier, where in (
-        (facts.automatic_on_order, "on this order"),
-        (facts.automatic_by_customer, "to this customer in 24 hours"),
-    ):
-        together = Money(earlier + amount.minor, amount.currency)
-        if together.exceeds(limit):
-            text = f"Automatic refunds {where} would reach {together}, over the limit of {limit}"
-            return [Finding(Reason.CUMULATIVE_OVER_LIMIT, text)]
-    return []
-
-
-def _doubts(proposal: RefundProposal, policy: Policy) -> list[Finding]:
-    found: list[Finding] = []
-    least = policy.confidence_min()
-    if proposal.confidence is None:
-        found.append(Finding(Reason.LOW_CONFIDENCE, "The agent stated no confidence"))
-    elif proposal.confidence < least:
-        text = f"The agent's confidence {proposal.confidence} is under {least}"
-        found.append(Finding(Reason.LOW_CONFIDENCE, text))
+        found += _over_limit(proposal, facts, limit, policy)
+    found += doubts(proposal.confidence, facts, policy, "A refund on this order")
     if proposal.scope == "unclear":
         found.append(
             Finding(Reason.AMBIGUOUS, "It is not clear whether a full or a partial refund is meant")
         )
     return found
+
+
+def _over_limit(
+    proposal: RefundProposal, facts: RefundFacts, limit: Money, policy: Policy
+) -> list[Finding]:
+    amount = proposal.amount
+    if amount.exceeds(limit):
+        return [
+            Finding(Reason.AMOUNT_OVER_LIMIT, f"{amount} is over the automatic limit of {limit}")
+        ]
+    day = span_words(policy.refunds.cumulative_window_s)
+    for earlier, where in (
+        (facts.automatic_on_order, "on this order"),
+        (facts.automatic_by_customer, f"to this customer in {day}"),
+    ):
+        together = Money(earlier + amount.minor, amount.currency)
+        if together.exceeds(limit):
+            text = f"Automatic refunds {where} would reach {together}, over the limit of {limit}"
+            return [Finding(Reason.CUMULATIVE_OVER_LIMIT, text)]
+    most = policy.refunds.customer_max_refunds
+    if facts.automatic_number >= most:
+        span = span_words(policy.refunds.customer_window_s)
+        text = f"This customer had {facts.automatic_number} automatic refunds in {span}"
+        return [Finding(Reason.CUMULATIVE_OVER_LIMIT, f"{text}; the policy allows {most}")]
+    return []

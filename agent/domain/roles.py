@@ -82,10 +82,16 @@ class Actor:
     active: bool
     grants: tuple[RoleGrant, ...] = ()
     identities: tuple[Identity, ...] = ()
+    # Actors that turned out to be this same person: what they did, this person did.
+    absorbed: frozenset[ActorId] = frozenset()
 
     def roles(self) -> frozenset[Role]:
         """Return every role granted, implied ones included, however old the proof."""
         return closure(grant.role for grant in self.grants)
+
+    def did(self, actors: Iterable[ActorId]) -> bool:
+        """Tell whether one of the actors is this person, under whatever id."""
+        return not ({self.id} | self.absorbed).isdisjoint(actors)
 
     def customer_ids(self) -> frozenset[str]:
         """Return the shop customers that are this same person."""
@@ -132,6 +138,34 @@ def prove_role(actor: Actor, role: Role, now: datetime) -> tuple[RoleProof, str]
     if matching:
         return RoleProof.UNVERIFIED, f"{matching[0].source} not read for over 60 s"
     return RoleProof.ABSENT, "no grant"
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """One source of a role as it was last read: how many people it shows, and what went wrong.
+
+    `read_at` is the last look that succeeded, None when none has; `problem` is of the newest
+    look, None when it succeeded.
+    """
+
+    role: Role
+    source: str
+    read_at: datetime | None
+    size: int
+    problem: str | None
+
+
+def unread(role: Role, rosters: Iterable[Roster], now: datetime) -> str | None:
+    """Return which source of a role could not be read lately, and why; None when all were.
+
+    Until it is, nobody can say that a person lacks the role: that is "could not verify".
+    """
+    for roster in rosters:
+        if role not in closure([roster.role]):
+            continue
+        if roster.read_at is None or now - roster.read_at > ROLE_MAX_AGE:
+            return f"{roster.source}: {roster.problem or 'not read for over 60 s'}"
+    return None
 
 
 def proven_roles(actor: Actor, now: datetime) -> frozenset[Role]:

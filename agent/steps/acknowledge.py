@@ -2,12 +2,13 @@
 
 from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
-from agent.domain.decision import RefusalCode
+from agent.domain.judgement import Denial
 from agent.domain.payload import Payload
-from agent.domain.roles import ActorKind, Channel, Identity, Role, RoleProof, prove_role
+from agent.domain.roles import Channel, Identity, Role
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
-from storage import audit, outbox, people
+from agent.steps.permission import Order, permit, refuse
+from storage import audit, outbox
 from storage.heartbeats import set_setting, setting
 
 _SETTING = "breaker_acknowledged"
@@ -18,17 +19,12 @@ def acknowledge(desk: Desk, identity: Identity, generation: int, thread_ts: str)
     """Note who looks into it, tell the alert's thread, and return a sentence for the person."""
     with desk.store.transaction() as tx:
         now = desk.clock.now()
-        actor = people.find(tx, identity)
-        member = actor is not None and actor.active and actor.kind is ActorKind.MEMBER
-        proofs = [prove_role(actor, role, now)[0] for role in _MAY] if member and actor else []
-        if actor is None or RoleProof.HELD not in proofs:
-            data: Payload = {
-                "code": RefusalCode.NOT_ALLOWED.value,
-                "verdict": "breaker_acknowledge",
-            }
-            fact = audit.Fact(AuditType.DECISION_REFUSED, str(identity), Channel.SLACK, data)
-            audit.append(tx, None, now, fact)
+        order = Order(identity, Channel.SLACK, "")
+        permitted = permit(tx, order, _MAY, now, reason=False)
+        if isinstance(permitted, Denial):
+            refuse(tx, order, "breaker_acknowledge", permitted, now)
             return "Only people on call and refund managers acknowledge this."
+        actor = permitted.actor
         earlier, _, name = (setting(tx, _SETTING) or "").partition(":")
         if earlier == str(generation):
             return f"{name} has acknowledged it already."
@@ -36,6 +32,7 @@ def acknowledge(desk: Desk, identity: Identity, generation: int, thread_ts: str)
         body: Payload = {
             "text": f"{actor.name} has seen this and looks into it.",
             "thread_ts": thread_ts,
+            "good": True,
         }
         key = f"breaker_acknowledged:{generation}"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, body))

@@ -22,13 +22,18 @@ from agent.ports import (
 )
 from agent.steps.outcomes import slack_message
 from storage import approvals, audit, cards, decisions, outbox
+from storage.cards import MessageKind
 from storage.outbox import OutboxRow
+from storage.transaction import Tx
 
 _BASE = timedelta(seconds=1)
 # A delivery that fails so often is an alert, not a log line (design.md §16).
 _ALERT_AFTER = 5
 # News of these kinds is worth a card's alert; an alert about an alert is not.
-_ALERTABLE = frozenset({DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKind.HAND_OFF})
+_ALERTABLE = frozenset(
+    {DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKind.HAND_OFF, DeliveryKind.REVIEW}
+)
+_OF_REVIEWS = frozenset({DeliveryKind.REVIEW, DeliveryKind.REVIEW_UPDATE})
 
 
 def announce(desk: Desk, notifier: Notifier) -> bool:
@@ -57,18 +62,7 @@ def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:
             case Delivered(refs=refs, lost_refs=lost):
                 for ref in lost:
                     cards.forget(tx, ref)
-                if row.approval_id is not None:
-                    for ref in refs:
-                        cards.note(tx, row.approval_id, row.id, ref, now)
-                        posted: Payload = {"channel": ref.channel, "ts": ref.ts}
-                        fact = audit.Fact(
-                            AuditType.CARD_POSTED,
-                            desk.replica,
-                            Channel.SLACK,
-                            posted,
-                            row.approval_id,
-                        )
-                        audit.append(tx, row.run_id, now, fact)
+                _note_posted(tx, desk, row, refs, now)
                 outbox.drop(tx, row.id)
             case TryAgain(problem=problem, after_s=after_s, ambiguous=ambiguous):
                 at = _next_try(desk, row, now, after_s)
@@ -90,6 +84,21 @@ def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:
                 assert_never(answer)
 
 
+def _note_posted(
+    tx: Tx, desk: Desk, row: OutboxRow, refs: tuple[MessageRef, ...], now: datetime
+) -> None:
+    if row.approval_id is None:
+        return
+    shows = _shows(row)
+    for ref in refs:
+        cards.note(tx, row.approval_id, row.id, ref, now, shows)
+        posted: Payload = {"channel": ref.channel, "ts": ref.ts, "kind": shows.value}
+        fact = audit.Fact(
+            AuditType.CARD_POSTED, desk.replica, Channel.SLACK, posted, row.approval_id
+        )
+        audit.append(tx, row.run_id, now, fact)
+
+
 def _load(desk: Desk, row: OutboxRow) -> Delivery:
     with desk.store.transaction(write=False) as tx:
         view: ApprovalView | None = None
@@ -97,7 +106,7 @@ def _load(desk: Desk, row: OutboxRow) -> Delivery:
         if row.approval_id is not None:
             approval = approvals.get(tx, row.approval_id)
             view = None if approval is None else decisions.view(tx, approval)
-            refs = cards.of(tx, row.approval_id)
+            refs = cards.of(tx, row.approval_id, _shows(row))
     return Delivery(
         outbox_id=row.id,
         kind=DeliveryKind(row.kind),
@@ -109,9 +118,15 @@ def _load(desk: Desk, row: OutboxRow) -> Delivery:
     )
 
 
+def _shows(row: OutboxRow) -> MessageKind:
+    """Return what the messages of a delivery show; each kind is updated for itself."""
+    return MessageKind.REVIEW if DeliveryKind(row.kind) in _OF_REVIEWS else MessageKind.CARD
+
+
 def _is_moot(delivery: Delivery) -> bool:
-    """Tell whether the card is there already: an earlier try arrived and was written down."""
-    return delivery.kind is DeliveryKind.CARD and bool(delivery.refs)
+    """Tell whether the message is there already: an earlier try arrived and was written down."""
+    is_posting = delivery.kind in {DeliveryKind.CARD, DeliveryKind.REVIEW}
+    return is_posting and bool(delivery.refs)
 
 
 def _next_try(desk: Desk, row: OutboxRow, now: datetime, after_s: float | None) -> datetime:

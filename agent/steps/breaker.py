@@ -1,7 +1,6 @@
 """The breaker under its lock: admit, note a trial's outcome, reset by a person, show."""
 
 from datetime import datetime
-from typing import assert_never
 
 from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
@@ -18,12 +17,13 @@ from agent.domain.breaker import (
 )
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import ApprovalId
-from agent.domain.judgement import MIN_REASON
+from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Json, Payload
-from agent.domain.roles import ActorKind, Channel, Identity, Role, RoleProof, prove_role
+from agent.domain.roles import Channel, Role
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
-from storage import audit, breaker, outbox, people
+from agent.steps.permission import Order, permit, proven, refuse
+from storage import audit, breaker, outbox
 from storage.transaction import Tx
 
 
@@ -78,39 +78,28 @@ def note_outcome(tx: Tx, desk: Desk, approval_id: ApprovalId, *, executed: bool)
         _tell_opened(tx, desk, after, now, "the trial did not succeed")
 
 
-def reset_breaker(
-    desk: Desk, identity: Identity, channel: Channel, reason: str
-) -> Breaker | Refused:
+def reset_breaker(desk: Desk, order: Order) -> Breaker | Refused:
     """Close the breaker by the word of somebody with the role; what ran before is forgotten."""
     with desk.store.transaction() as tx:
         current = lock(tx, desk)
         now = desk.clock.now()
-        actor = people.find(tx, identity)
-        if actor is None or not actor.active or actor.kind is not ActorKind.MEMBER:
-            denied = Refused(RefusalCode.NOT_ALLOWED, "The desk does not know you.")
-        elif (refused := _may_reset(prove_role(actor, Role.REFUND_MANAGER, now)[0])) is not None:
-            denied = refused
-        elif len(reason.strip()) < MIN_REASON:
-            denied = Refused(RefusalCode.REASON_REQUIRED, f"Say why, in {MIN_REASON} characters.")
-        else:
-            closed = reset(current)
-            breaker.save(tx, closed)
-            data: Payload = {"reason": reason.strip(), "identity": str(identity)}
-            fact = audit.Fact(AuditType.BREAKER_RESET, actor.id, channel, data)
-            audit.append(tx, None, now, fact)
-            said = f"{actor.name} reset the refund breaker: {reason.strip()}"
-            key = f"breaker_reset:{closed.generation}"
-            outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": said}))
-            desk.wake(Lane.SLACK)
-            return closed
-        fact = audit.Fact(
-            AuditType.DECISION_REFUSED,
-            str(identity),
-            channel,
-            {"code": denied.code.value, "verdict": "breaker_reset"},
-        )
+        permitted = permit(tx, order, (Role.REFUND_MANAGER,), now)
+        if isinstance(permitted, Entitled) and current.state is BreakerState.CLOSED:
+            permitted = Denial(RefusalCode.ALREADY_DECIDED, "The breaker is closed.")
+        if isinstance(permitted, Denial):
+            return refuse(tx, order, "breaker_reset", permitted, now)
+        closed = reset(current)
+        breaker.save(tx, closed)
+        data: Payload = {"generation": closed.generation, **proven(permitted, order)}
+        fact = audit.Fact(AuditType.BREAKER_RESET, permitted.actor.id, order.channel, data)
         audit.append(tx, None, now, fact)
-        return denied
+        said = f"{permitted.actor.name} reset the refund breaker. Reason: {order.reason.strip()}"
+        key = f"breaker_reset:{closed.generation}"
+        outbox.add(
+            tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": said, "good": True})
+        )
+    desk.wake(Lane.SLACK)
+    return closed
 
 
 def breaker_status(desk: Desk) -> Payload:
@@ -120,6 +109,7 @@ def breaker_status(desk: Desk) -> Payload:
         current = breaker.load(tx)
         now = desk.clock.now()
         count = breaker.admitted_since(tx, current.generation, now - limits.window)
+        note = breaker.stop_note(tx)
     state = shown_state(current, now)
     waiting = state is BreakerState.OPEN and current.retry_at is not None
     return {
@@ -129,19 +119,10 @@ def breaker_status(desk: Desk) -> Payload:
         "max": limits.max_refunds,
         "opens_again_at": _rfc3339(current.retry_at) if waiting else None,
         "stopped": current.stopped,
+        "stop": None
+        if note is None
+        else {"by": note.by, "at": _rfc3339(note.at), "reason": note.reason},
     }
-
-
-def _may_reset(proof: RoleProof) -> Refused | None:
-    match proof:
-        case RoleProof.HELD:
-            return None
-        case RoleProof.UNVERIFIED:
-            return Refused(RefusalCode.ROLE_UNVERIFIED, "Your role could not be verified just now.")
-        case RoleProof.ABSENT:
-            return Refused(RefusalCode.NOT_ALLOWED, f"This needs the role {Role.REFUND_MANAGER}.")
-        case _:
-            assert_never(proof)
 
 
 def _monotonic(current: Breaker, now: datetime) -> datetime:

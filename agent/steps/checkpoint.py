@@ -1,7 +1,7 @@
 """A run as it is stored: what `agent runs show` and GET /runs/{id} print."""
 
 from agent.desk import Desk
-from agent.domain.approvals import Approval
+from agent.domain.approvals import OPEN, Approval
 from agent.domain.conversation import ChatMessage
 from agent.domain.ids import RunId
 from agent.domain.payload import Json, Payload
@@ -17,7 +17,7 @@ def checkpoint(desk: Desk, run_id: RunId) -> Payload | None:
             return None
         transcript = runs.transcript_of(tx, run_id)
         requests = approvals.of_run(tx, run_id)
-    waiting = [a for a in requests if a.wake_at is not None]
+    waiting = [a for a in requests if a.status in OPEN]
     open_calls = {call.call_id for call in unanswered(transcript)}
     results: list[Json] = [
         {"call_id": m.call_id, "content": m.content} for m in transcript if m.role == "tool"

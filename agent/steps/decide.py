@@ -2,13 +2,15 @@
 
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Event, Status, Verdict, Vote
 from agent.domain.audit import AuditType
+from agent.domain.conversation import storable
+from agent.domain.deadlines import is_past
 from agent.domain.decision import (
     DecideAnswer,
     Decided,
@@ -18,17 +20,27 @@ from agent.domain.decision import (
     Voted,
 )
 from agent.domain.errors import Corrupt
-from agent.domain.ids import ApprovalId, CustomerId
-from agent.domain.judgement import Counts, Denial, Lapsed, judge
+from agent.domain.ids import ApprovalId, ConversationId, CustomerId
+from agent.domain.judgement import Counts, Denial, Lapsed, Register, judge, role_needed
 from agent.domain.payload import Payload
-from agent.domain.roles import Actor, Channel, Identity, quorum_reached
+from agent.domain.roles import (
+    Actor,
+    Channel,
+    Identity,
+    RoleProof,
+    prove_role,
+    quorum_reached,
+)
+from agent.domain.wording import is_for_customer, request_words
 from agent.ports import DeliveryKind
 from agent.steps import edit
 from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show, slack_message
-from storage import approvals, audit, conversations, decisions, outbox, people
+from agent.steps.votes import eligible
+from storage import approvals, audit, breaker, conversations, decisions, outbox, people
 from storage.decisions import Ballot
-from storage.transaction import Tx
+from storage.outbox import Message
+from storage.transaction import Tx, retried
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +64,28 @@ def decide(desk: Desk, decision: Decision) -> DecideAnswer:
 
     Refusals are returned, so that their audit row and a lazy expiry are committed too.
     """
+    decision = replace(decision, reason=storable(decision.reason), note=storable(decision.note))
     reading = edit.read_for(desk, decision)
+    answer, case = retried(lambda: _decide(desk, decision, reading))
+    for lane in (Lane.EXECUTE, Lane.SLACK, Lane.TURN):
+        desk.wake(lane)
+    if case is not None:
+        _log(case, answer)
+    return answer
+
+
+def _decide(
+    desk: Desk, decision: Decision, reading: edit.Wanted | None
+) -> tuple[DecideAnswer, _Case | None]:
+    """Judge and write in one transaction; no case is returned for a damaged row."""
     with desk.store.transaction() as tx:
+        # What people read of an approval depends on the switch.
+        breaker.hold_switch(tx)
         edit.lock(tx, reading)
         try:
             approval = approvals.get(tx, decision.approval_id, lock=True)
         except Corrupt as corrupt:
-            return _corrupt(tx, desk, decision, str(corrupt))
+            return _corrupt(tx, desk, decision, str(corrupt)), None
         if approval is not None:
             # Everywhere the conversation is locked before the run's trail.
             conversations.lock(tx, approval.conversation_id)
@@ -66,7 +93,7 @@ def decide(desk: Desk, decision: Decision) -> DecideAnswer:
         case = _Case(decision, approval, actor, desk.clock.now())
         votes = () if approval is None else decisions.of(tx, approval.id)
         answer: DecideAnswer
-        judged = judge(approval, actor, decision, votes, case.now)
+        judged = judge(approval, actor, decision, votes, _register(tx, case), case.now)
         match judged:
             case Denial() as denial:
                 answer = _refuse(tx, desk, case, denial)
@@ -76,30 +103,81 @@ def decide(desk: Desk, decision: Decision) -> DecideAnswer:
                 answer = _apply(tx, desk, case, counts, reading)
             case _:
                 assert_never(judged)
-    for lane in (Lane.EXECUTE, Lane.SLACK, Lane.TURN):
+        return answer, case
+
+
+def withdraw(
+    desk: Desk,
+    approval_id: ApprovalId,
+    customer_id: CustomerId,
+    *,
+    heard_in: ConversationId | None = None,
+) -> Approval | Refused:
+    """Cancel a request that still waits, by the customer who asked for it.
+
+    `heard_in` is the conversation whose turn under way tells the model itself.
+    """
+    answer = retried(lambda: _withdraw(desk, approval_id, customer_id, heard_in))
+    for lane in (Lane.SLACK, Lane.TURN):
         desk.wake(lane)
-    _log(case, answer)
     return answer
 
 
-def withdraw(desk: Desk, approval_id: ApprovalId, customer_id: CustomerId) -> Approval | Refused:
-    """Cancel a request that still waits, by the customer who asked for it."""
+def _withdraw(
+    desk: Desk,
+    approval_id: ApprovalId,
+    customer_id: CustomerId,
+    heard_in: ConversationId | None,
+) -> Approval | Refused:
     with desk.store.transaction() as tx:
         approval = approvals.get(tx, approval_id, lock=True)
         now = desk.clock.now()
-        if approval is None or approval.customer_id != customer_id:
-            return Refused(RefusalCode.NOT_FOUND, "There is no such request.")
+        if approval is None or approval.customer_id != customer_id or not is_for_customer(approval):
+            refused = Refused(RefusalCode.NOT_FOUND, "There is no such request.")
+            return _not_withdrawn(tx, approval_id, customer_id, refused, now)
+        conversations.lock(tx, approval.conversation_id)
+        if approval.status is Status.PENDING and is_past(approval.expires_at, now):
+            approval = expire(tx, desk, approval, now)
         if approval.status is not Status.PENDING:
-            return Refused(
+            refused = Refused(
                 RefusalCode.TOO_LATE_TO_WITHDRAW, f"The request is {approval.status}.", approval
             )
+            return _not_withdrawn(tx, approval_id, customer_id, refused, now)
         cancelled = approvals.shift_locked(tx, approval, Event.WITHDRAW, ended_at=now, wake_at=None)
-        fact = audit.Fact(AuditType.APPROVAL_WITHDRAWN, customer_id, Channel.CHAT, {}, approval.id)
-        show(tx, desk, cancelled, now, Telling())
+        data: Payload = {"status": cancelled.status.value}
+        fact = audit.Fact(
+            AuditType.APPROVAL_WITHDRAWN, customer_id, Channel.CHAT, data, approval.id
+        )
+        show(tx, desk, cancelled, now, Telling(heard_in=heard_in))
         audit.append(tx, approval.run_id, now, fact)
-    for lane in (Lane.SLACK, Lane.TURN):
-        desk.wake(lane)
-    return cancelled
+        return cancelled
+
+
+def _not_withdrawn(
+    tx: Tx, approval_id: ApprovalId, customer_id: CustomerId, refused: Refused, now: datetime
+) -> Refused:
+    """Write down that a customer could not take something back, and why."""
+    about = refused.approval
+    data: Payload = {
+        "code": refused.code.value,
+        "verdict": "withdraw",
+        "approval_id": approval_id[:64],
+    }
+    known = None if about is None else about.id
+    fact = audit.Fact(AuditType.DECISION_REFUSED, customer_id, Channel.CHAT, data, known)
+    audit.append(tx, None if about is None else about.run_id, now, fact)
+    return refused
+
+
+def _register(tx: Tx, case: _Case) -> Register:
+    """Read who holds roles at all, but only for somebody who does not hold the one needed."""
+    if case.approval is None:
+        return Register()
+    if case.actor is not None:
+        role = role_needed(case.approval, case.decision)
+        if prove_role(case.actor, role, case.now)[0] is not RoleProof.ABSENT:
+            return Register()
+    return people.register(tx)
 
 
 def note_unknown_click(desk: Desk, identity: Identity, channel: Channel, data: Payload) -> None:
@@ -112,7 +190,7 @@ def note_unknown_click(desk: Desk, identity: Identity, channel: Channel, data: P
 
 
 def _apply(
-    tx: Tx, desk: Desk, case: _Case, counts: Counts, reading: edit.EditReading | None
+    tx: Tx, desk: Desk, case: _Case, counts: Counts, reading: edit.Wanted | None
 ) -> DecideAnswer:
     approval, decision = counts.approval, case.decision
     if decision.verdict is Verdict.EDIT:
@@ -134,8 +212,8 @@ def _apply(
 
 
 def _approved(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnswer:
-    voters = decisions.approving(tx, approval.id)
-    if not quorum_reached(approval.tier, voters):
+    voters = eligible(tx, approval)
+    if not case.decision.break_glass and not quorum_reached(approval.tier, voters):
         progress = slack_message(
             desk,
             DeliveryKind.CARD_UPDATE,
@@ -144,10 +222,24 @@ def _approved(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnsw
             approval,
         )
         outbox.add(tx, case.now, progress)
-        return Voted(approval, len(voters))
+        # Accounts that turned out to be one person are one vote.
+        return Voted(approval, len({actor_id for actor_id, _ in voters}))
     approved = edit.approve_now(tx, approval, case.now)
     _record(tx, desk, case, approved, AuditType.APPROVAL_APPROVED)
+    if case.decision.break_glass:
+        outbox.add(tx, case.now, _broken_glass(desk, case, approved))
     return Decided(approved)
+
+
+def _broken_glass(desk: Desk, case: _Case, approval: Approval) -> Message:
+    """Let everybody on call see that one of them decided alone."""
+    name = case.who() if case.actor is None else case.actor.name
+    text = (
+        f"{name} broke the glass and approved {request_words(approval)} without the others: "
+        f"{case.decision.reason.strip()}"
+    )
+    key = f"break_glass:{approval.id}"
+    return slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}, approval)
 
 
 def _rejected(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnswer:
@@ -159,12 +251,20 @@ def _rejected(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnsw
 
 
 def _record(tx: Tx, desk: Desk, case: _Case, approval: Approval, tag: AuditType) -> None:
-    show(tx, desk, approval, case.now, Telling(reason=case.decision.reason.strip()))
+    # Why the glass was broken is no business of the customer's.
+    reason = "" if case.decision.break_glass else case.decision.reason.strip()
+    category = case.decision.category if approval.status is Status.REJECTED else None
+    telling = Telling(reason=reason, category=None if category is None else category.value)
+    show(tx, desk, approval, case.now, telling)
     fact = audit.Fact(
         tag,
         case.who(),
         case.decision.channel,
-        {"payload_hash": approval.payload_hash, "status": approval.status.value},
+        {
+            "payload_hash": approval.payload_hash,
+            "status": approval.status.value,
+            "use_by": None if approval.use_by is None else approval.use_by.isoformat(),
+        },
         approval.id,
     )
     audit.append(tx, approval.run_id, case.now, fact)
@@ -265,6 +365,7 @@ def _vote_data(case: _Case, counts: Counts) -> Payload:
         "category": None if decision.category is None else decision.category.value,
         "reason": decision.reason.strip(),
         "note": decision.note.strip(),
+        "break_glass": decision.break_glass,
     }
 
 
@@ -281,5 +382,6 @@ def _ballot(desk: Desk, case: _Case, counts: Counts, approval: Approval) -> Ball
         reason=decision.reason.strip(),
         category=None if decision.category is None else decision.category.value,
         note=decision.note.strip(),
+        break_glass=decision.break_glass,
     )
-    return Ballot(vote, approval.payload_hash, counts.evidence, counts.roles)
+    return Ballot(vote, decision.shown_hash, counts.evidence, counts.roles)

@@ -4,28 +4,31 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.desk import Desk
-from agent.domain.approvals import Approval, Event, Verdict
+from agent.domain.approvals import Approval, Event, Snapshot, Verdict, amount_of
 from agent.domain.audit import AuditType
 from agent.domain.decision import Decision, Edited, RefusalCode
-from agent.domain.errors import Corrupt
+from agent.domain.errors import Corrupt, InvalidInput
 from agent.domain.ids import ApprovalId, idempotency_key
 from agent.domain.judgement import Counts, Denial
-from agent.domain.money import Money
-from agent.domain.payload import canonical, payload_hash, proposal_key
-from agent.domain.risk import Finding, Reason, RefundFacts, recheck
-from agent.domain.roles import Channel, closure, higher_tier, quorum_reached
-from agent.steps.facts import OrderReading, Question, gather, read_order, snapshot
-from agent.steps.outcomes import Telling, show
-from storage import approvals, attempts, audit, decisions
+from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
+from agent.domain.risk import Finding, Reason, Refuse
+from agent.domain.roles import closure, higher_tier, quorum_reached
+from agent.domain.wording import edit_for_model
+from agent.steps.outcomes import Telling, entered, note_for_run, show
+from agent.tools.effects import Reading, order_of, question_about
+from agent.tools.registry import EFFECTS
+from storage import approvals, attempts, audit, decisions, joins, outbox
 from storage.decisions import Ballot
 from storage.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class EditReading:
-    """What shop and provider say of the order, read before the transaction."""
+class Wanted:
+    """The edited payload with what was read for it, or why it cannot be."""
 
-    order: OrderReading | None
+    payload: Payload | None = None
+    reading: Reading | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,45 +41,57 @@ class Edit:
     ballot: Ballot
 
 
-def read_for(desk: Desk, decision: Decision) -> EditReading | None:
-    """Read the order an edit is about, outside any transaction; None for other verdicts."""
+def read_for(desk: Desk, decision: Decision) -> Wanted | None:
+    """Work out and read what an edit asks for, outside any transaction; None without an edit."""
     if decision.verdict is not Verdict.EDIT:
         return None
     try:
         with desk.store.transaction(write=False) as tx:
             approval = approvals.get(tx, decision.approval_id)
-    except Corrupt:
+        if approval is None:
+            return Wanted(problem="approval: there is none")
+        effect = EFFECTS.get(approval.tool)
+        if effect is None:
+            return Wanted(problem=f"approval: there is no tool {approval.tool!r}")
+        payload = effect.change(desk, approval.payload, decision.edits)
+        return Wanted(payload, effect.read(desk, payload))
+    except InvalidInput as invalid:
+        return Wanted(problem=str(invalid))
+    except Corrupt as corrupt:
         # The transaction of the decision meets the damaged row again and says so.
-        return EditReading(None)
-    named = None if approval is None else approval.order_id
-    order = None if named is None else desk.shop.order(named)
-    return EditReading(None if order is None else read_order(desk, order))
+        return Wanted(problem=str(corrupt))
 
 
-def lock(tx: Tx, reading: EditReading | None) -> None:
-    """Lock the order's money before the approval, as every step does."""
-    if reading is not None and reading.order is not None:
-        attempts.lock_order(tx, reading.order.facts)
+def lock(tx: Tx, wanted: Wanted | None) -> None:
+    """Lock what the edited request draws on before the approval, as every step does."""
+    if wanted is not None and wanted.reading is not None and wanted.reading.order is not None:
+        attempts.lock_order(tx, wanted.reading.order.facts)
 
 
-def edit(tx: Tx, desk: Desk, change: Edit, reading: EditReading | None) -> Edited | Denial:
-    """Replace a locked pending row by one with the edited amount, gated like any proposal.
+def edit(tx: Tx, desk: Desk, change: Edit, wanted: Wanted | None) -> Edited | Denial:
+    """Replace a locked pending row by one with the edited payload, gated like any proposal.
 
     The new row keeps the deadline and is decided by people. The editor's submit is a vote only if
-    the amount is not above the model's own proposal and the editor raised nothing in the chain.
+    the change gives away no more than the model's own proposal, to nobody else, and the editor
+    raised nothing in the chain.
     """
-    amount = change.decision.amount
-    problem = _problem(change.approval, amount)
-    if problem is not None or amount is None:
-        return Denial(RefusalCode.INVALID, problem or "amount: is missing.")
-    now = desk.clock.now()
-    facts = _facts(tx, desk, change.approval, reading, now)
-    refusal = recheck(amount, facts)
-    if refusal is not None:
-        return Denial(RefusalCode.INVALID, f"amount: {refusal.message}")
-    new = replace(_draft(desk, change, amount, now), snapshot=snapshot(facts))
-    if approvals.pending_twin(tx, new.proposal_key) is not None:
-        return Denial(RefusalCode.INVALID, "amount: an identical request is waiting already.")
+    if wanted is None or wanted.payload is None or wanted.reading is None:
+        return Denial(RefusalCode.INVALID, "edits: missing" if wanted is None else wanted.problem)
+    # The moment of the vote is that of the new row: so the submit is known among later votes.
+    now, old = change.ballot.vote.at, change.approval
+    effect = EFFECTS[old.tool]
+    question = question_about(old)
+    judged = effect.recheck(tx, desk, wanted.payload, wanted.reading, question, now)
+    if isinstance(judged.verdict, Refuse):
+        same = order_of(wanted.payload) == old.order_id
+        where = "edits" if old.amount is None else ("amount" if same else "order_id")
+        return Denial(RefusalCode.INVALID, f"{where}: {judged.verdict.message}")
+    new = _draft(desk, change, wanted.payload, judged.snapshot, now)
+    # Not held: whoever holds it may want this conversation. The unique key is the second line.
+    if approvals.waiting_twin(tx, new.proposal_key) is not None:
+        return Denial(RefusalCode.INVALID, "edits: an identical request is waiting already.")
+    found = effect.weigh(tx, desk, new, wanted.reading, question, now)
+    new = replace(new, findings=(*new.findings, *found))
     return _supersede(tx, desk, change, new)
 
 
@@ -92,36 +107,14 @@ def approve_now(tx: Tx, approval: Approval, now: datetime) -> Approval:
     )
 
 
-def _problem(old: Approval, amount: Money | None) -> str | None:
-    if amount is None or old.amount is None or amount.currency != old.amount.currency:
-        return f"amount: is not of the request's currency ({old.amount})."
-    if amount.minor <= 0:
-        return "amount: a refund must be more than zero."
-    if amount == old.amount:
-        return "amount: is the same as before."
-    return None
-
-
-def _facts(
-    tx: Tx, desk: Desk, old: Approval, reading: EditReading | None, now: datetime
-) -> RefundFacts:
-    question = Question(
-        customer_id=old.customer_id,
-        conversation_id=old.conversation_id,
-        proposal_key="",
-        besides=old.id,
-        stopped=False,
-    )
-    return gather(tx, desk, None if reading is None else reading.order, question, now)
-
-
-def _draft(desk: Desk, change: Edit, amount: Money, now: datetime) -> Approval:
+def _draft(
+    desk: Desk, change: Edit, payload: Payload, snapshot: Snapshot | None, now: datetime
+) -> Approval:
     old, editor = change.approval, change.counts.actor
-    new_id = ApprovalId(desk.ids.new("apr"))
-    payload = old.payload | {"amount": {"minor": amount.minor, "currency": amount.currency}}
-    raised = old.amount is not None and amount.exceeds(old.amount)
-    words = f"{editor.name} changed the amount from {old.amount} to {amount}"
-    version = desk.policy.version
+    effect = EFFECTS[old.tool]
+    new_id, version = ApprovalId(desk.ids.new("apr")), desk.policy.version
+    words = f"{editor.name} changed {effect.describe_change(old.payload, payload)}"
+    raised = effect.exceeds(old.payload, payload)
     return replace(
         old,
         id=new_id,
@@ -132,9 +125,12 @@ def _draft(desk: Desk, change: Edit, amount: Money, now: datetime) -> Approval:
         ),
         proposal_key=proposal_key(customer_id=old.customer_id, tool=old.tool, payload=payload),
         policy_version=version,
-        findings=(Finding(Reason.HUMAN_EDIT, words), *old.findings),
-        tier=higher_tier(old.tier, desk.policy.tier_for(amount)),
-        amount=amount,
+        findings=(Finding(Reason.HUMAN_EDIT, words),),
+        tier=higher_tier(old.tier, effect.terms(desk.policy, payload).tier),
+        order_id=order_of(payload),
+        amount=amount_of(payload),
+        original=old.proposed,
+        snapshot=snapshot,
         idempotency_key=idempotency_key(new_id),
         created_at=now,
         supersedes=old.id,
@@ -158,30 +154,40 @@ def _supersede(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Edited:
     )
     decisions.add(tx, change.ballot)
     approvals.add(tx, new)
+    joins.carry(tx, old.id, new.id)
     show(tx, desk, old, now, Telling(run=False))
     show(tx, desk, new, now, Telling(run=False))
+    reason = change.decision.reason.strip()
+    note = note_for_run(desk, new, f"edit:{new.id}", edit_for_model(new, reason))
+    outbox.add(tx, now, note)
     edited = audit.Fact(
         AuditType.APPROVAL_EDITED,
         editor,
         change.decision.channel,
         {
+            "status": old.status.value,
+            "verdict": Verdict.EDIT.value,
+            "shown_hash": change.decision.shown_hash,
+            "proposed": new.proposed,
             "original": old.payload,
             "edited": new.payload,
             "payload_hash": new.payload_hash,
             "evidence": change.counts.evidence,
-            "reason": change.decision.reason.strip(),
+            "identity": str(change.decision.identity),
+            "reason": reason,
             "new_approval_id": new.id,
         },
         old.id,
     )
-    audit.append(tx, old.run_id, now, edited, _bound(new))
+    audit.append(tx, old.run_id, now, edited, entered(new, AuditType.PROPOSAL_PARKED))
     return Edited(_vote_of_editor(tx, desk, change, new), old)
 
 
 def _vote_of_editor(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Approval:
     """Count the submit as the editor's vote where §9 allows it; return the row as it is then."""
     editor, now = change.counts.actor.id, new.created_at
-    if editor in new.raised_by or _above_proposal(new):
+    effect = EFFECTS[new.tool]
+    if change.counts.actor.did(new.raised_by) or effect.exceeds(new.proposed, new.payload):
         return new
     vote = replace(
         change.ballot.vote,
@@ -197,7 +203,13 @@ def _vote_of_editor(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Approval
         AuditType.VOTE_CAST,
         editor,
         change.decision.channel,
-        {"verdict": "approve", "shown_hash": new.payload_hash, "by": "edit"},
+        {
+            "verdict": Verdict.APPROVE.value,
+            "shown_hash": new.payload_hash,
+            "by": "edit",
+            "evidence": change.counts.evidence,
+            "identity": str(change.decision.identity),
+        },
         new.id,
     )
     facts = [cast]
@@ -215,25 +227,3 @@ def _vote_of_editor(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Approval
         )
     audit.append(tx, new.run_id, now, *facts)
     return new
-
-
-def _above_proposal(new: Approval) -> bool:
-    original, amount = new.original_amount, new.amount
-    return original is None or amount is None or amount.exceeds(original)
-
-
-def _bound(new: Approval) -> audit.Fact:
-    return audit.Fact(
-        AuditType.PROPOSAL_PARKED,
-        "gate",
-        Channel.POLICY,
-        {
-            "tool": new.tool,
-            "payload": new.payload,
-            "payload_hash": new.payload_hash,
-            "policy_version": new.policy_version,
-            "reasons": [finding.code.value for finding in new.findings],
-            "supersedes": new.supersedes,
-        },
-        new.id,
-    )

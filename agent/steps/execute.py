@@ -2,37 +2,38 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import assert_never
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Event, Status
 from agent.domain.audit import AuditType
-from agent.domain.deadlines import EXECUTION_LEASE, FACTS_MAX_AGE, backoff, is_past
+from agent.domain.breaker import BreakerState
+from agent.domain.deadlines import EXECUTION_LEASE, FACTS_MAX_AGE, is_past
 from agent.domain.errors import Corrupt, InvalidInput
 from agent.domain.ids import ApprovalId
 from agent.domain.judgement import hash_shown
 from agent.domain.payload import Payload
-from agent.domain.risk import recheck
+from agent.domain.risk import Refuse
 from agent.domain.roles import Channel, higher_tier
-from agent.ports import (
-    Accepted,
-    Declined,
-    DeliveryKind,
-    NoClearAnswer,
-    NotStarted,
-    PaymentAnswer,
-    ProviderStatus,
-    RefundRequest,
-)
+from agent.domain.wording import request_words
+from agent.ports import DeliveryKind
 from agent.steps import breaker as breaker_step
-from agent.steps.facts import OrderReading, Question, gather, read_order, without_own_refund
+from agent.steps import review
+from agent.steps.answers import Ending, judge_answer
 from agent.steps.outcomes import Telling, show, slack_message
-from agent.tools.refunds import read_refund_payload
-from storage import approvals, attempts, audit, outbox
+from agent.steps.votes import still_approved
+from agent.tools.effects import Effect, EffectAnswer, Reading, question_about
+from agent.tools.order_facts import pause_of
+from agent.tools.refunds import own_left_out
+from agent.tools.registry import EFFECTS
+from storage import approvals, attempts, audit, breaker, outbox
+from storage.outbox import Message
 from storage.transaction import Tx
 
-_RETRY_BASE = timedelta(seconds=2)
-_LOOK_BASE = timedelta(seconds=5)
+_OTHER_RULES = "The rules for such requests have changed since it was approved."
+_PUT_OFF = timedelta(seconds=30)
+_SAME_AGAIN = frozenset({Status.UNKNOWN, Status.APPROVED})
+# What the breaker hears of an automatic refund.
+_OF_THE_BREAKER = frozenset({Status.EXECUTED, Status.FAILED, Status.UNKNOWN})
 
 
 def execute_due(desk: Desk) -> bool:
@@ -43,7 +44,17 @@ def execute_due(desk: Desk) -> bool:
     except Corrupt as corrupt:
         report_corrupt(desk, corrupt)
         return True
-    return waiting is not None and execute(desk, waiting.id) is not None
+    if waiting is None:
+        return False
+    try:
+        return _execute(desk, waiting.id) is not None
+    except Corrupt as corrupt:
+        report_corrupt(desk, corrupt)
+        return True
+    except Exception:
+        # One order that the outside cannot be asked about must not hold up the others.
+        _put_off(desk, waiting.id)
+        raise
 
 
 def execute(desk: Desk, approval_id: ApprovalId) -> Approval | None:
@@ -52,11 +63,22 @@ def execute(desk: Desk, approval_id: ApprovalId) -> Approval | None:
     The provider is called outside any transaction, and only after the claim is committed.
     """
     try:
-        reading = _read(desk, approval_id)
-        claim = _claim(desk, approval_id, reading)
+        return _execute(desk, approval_id)
     except Corrupt as corrupt:
         report_corrupt(desk, corrupt)
         return None
+
+
+def _put_off(desk: Desk, approval_id: ApprovalId) -> None:
+    with desk.store.transaction() as tx:
+        approval = approvals.lock(tx, approval_id)
+        if approval.status is Status.APPROVED:
+            later = desk.clock.now() + _PUT_OFF
+            approvals.shift_locked(tx, approval, None, wake_at=later)
+
+
+def _execute(desk: Desk, approval_id: ApprovalId) -> Approval | None:
+    claim = _claim(desk, approval_id, _read(desk, approval_id))
     if claim is None or not claim.is_mine:
         return None if claim is None else claim.approval
     return carry_out(desk, claim.approval, in_turn=False)
@@ -67,51 +89,94 @@ def carry_out(desk: Desk, claimed: Approval, *, in_turn: bool) -> Approval:
 
     `in_turn` says that the turn under way tells the model itself.
     """
-    answer = desk.payments.refund(request_of(claimed))
+    answer = effect_of(claimed).run(desk, claimed)
     return settle(desk, claimed, answer, in_turn=in_turn)
 
 
-def request_of(approval: Approval) -> RefundRequest:
-    """Return the frozen request, read from the stored payload; raises Corrupt if it cannot be.
+def effect_of(approval: Approval) -> Effect:
+    """Return what carries the approval out; raises Corrupt if its stored payload may not run.
 
     The bytes must still be those that were bound, at the first try and at every later one.
     """
+    effect = EFFECTS.get(approval.tool)
+    if effect is None:
+        raise Corrupt(approval.id, f"there is no tool {approval.tool!r}")
     if not hash_shown(approval, approval.payload_hash):
         raise Corrupt(approval.id, "the payload does not match its hash")
     try:
-        order_id, amount = read_refund_payload(approval.payload_text)
+        effect.check(approval)
     except InvalidInput as invalid:
         raise Corrupt(approval.id, str(invalid)) from invalid
-    return RefundRequest(approval.idempotency_key, approval.id, order_id, amount)
+    return effect
 
 
-def settle(desk: Desk, claimed: Approval, answer: PaymentAnswer, *, in_turn: bool) -> Approval:
-    """Write the provider's answer down; a late definite answer settles an unknown row too."""
+def settle(desk: Desk, claimed: Approval, answer: EffectAnswer, *, in_turn: bool) -> Approval:
+    """Write the outside's answer down; a late definite answer settles an unknown row too."""
     with desk.store.transaction() as tx:
         if claimed.automatic:
             breaker_step.lock(tx, desk)
         current = approvals.lock(tx, claimed.id)
         now = desk.clock.now()
-        ending = _ending(claimed, current, answer, now, desk.ids.jitter())
+        unsent = attempts.is_unsent(tx, claimed)
+        ending = judge_answer(claimed, current, answer, now, desk.ids.jitter(), unsent=unsent)
         attempts.end(tx, claimed, now, ending.outcome, ending.answer)
-        moved = _move(tx, current, ending, now)
-        if moved is None:
-            return current
-        if moved.automatic and moved.status in {Status.EXECUTED, Status.FAILED, Status.UNKNOWN}:
+        if ending.event is None:
+            _note_contradiction(tx, desk, current, ending, now)
+            return _look_later(tx, current, ending)
+        moved = _move(tx, current, ending)
+        if moved.automatic and moved.amount is not None and moved.status in _OF_THE_BREAKER:
             executed = moved.status is Status.EXECUTED
             breaker_step.note_outcome(tx, desk, moved.id, executed=executed)
-        show(tx, desk, moved, now, Telling(run=not in_turn))
-        fact = audit.Fact(ending.tag, desk.replica, Channel.TIMER, ending.answer, moved.id)
-        audit.append(tx, moved.run_id, now, fact)
+        # A second try that leads to the same is no news; after returns alone, unknown is.
+        earlier = moved.status is Status.APPROVED or not unsent
+        again = moved.attempts > 1 and moved.status in _SAME_AGAIN and earlier
+        show(tx, desk, moved, now, Telling(run=not in_turn, quiet=again))
+        if ending.event is Event.LATE_FAILURE:
+            outbox.add(tx, now, _came_back(desk, moved))
+        # After the chip: the conversation is locked before the run's trail everywhere.
+        review.sample(tx, desk, moved, now)
+        audit.append(tx, moved.run_id, now, _ended(desk, moved, ending))
     for lane in (Lane.SLACK, Lane.TURN):
         desk.wake(lane)
     return moved
+
+
+def _came_back(desk: Desk, moved: Approval) -> Message:
+    """Tell on-call that money which was paid has come back: an automatic row has no card."""
+    text = f"{request_words(moved)} was paid and came back; the customer does not have the money."
+    body: Payload = {"text": text}
+    return slack_message(desk, DeliveryKind.ONCALL, f"came_back:{moved.id}", body, moved)
+
+
+def _look_later(tx: Tx, current: Approval, ending: Ending) -> Approval:
+    """Put off a row that the sweep has just asked about in vain; others are left alone."""
+    if current.status not in {Status.UNKNOWN, Status.EXECUTED} or current.wake_at is None:
+        return current
+    return approvals.shift_locked(tx, current, None, wake_at=ending.wake_at)
+
+
+def _ended(desk: Desk, moved: Approval, ending: Ending) -> audit.Fact:
+    data = {**ending.answer, "status": moved.status.value, "attempt": moved.attempts}
+    return audit.Fact(ending.tag, desk.replica, Channel.TIMER, data, moved.id)
+
+
+def _note_contradiction(
+    tx: Tx, desk: Desk, current: Approval, ending: Ending, now: datetime
+) -> None:
+    """Tell on-call when a late answer says other than what stands, which nobody may just change."""
+    if ending.contradiction is None:
+        return
+    text = f"{current.id} is {current.status}, but a late answer says: {ending.contradiction}"
+    key = f"contradiction:{current.id}:{current.attempts}"
+    outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}, current))
 
 
 def report_corrupt(desk: Desk, corrupt: Corrupt) -> None:
     """Tell on-call and the trail about a stored row that must not run; its status stays."""
     approval_id = ApprovalId(corrupt.approval_id)
     with desk.store.transaction() as tx:
+        # Everywhere an approval is locked before the desk's own trail.
+        approvals.set_aside(tx, approval_id)
         now = desk.clock.now()
         problem: Payload = {"problem": str(corrupt)}
         fact = audit.Fact(
@@ -121,79 +186,16 @@ def report_corrupt(desk: Desk, corrupt: Corrupt) -> None:
         text = f"A stored request does not validate and will not run: {corrupt}"
         key = f"corrupt:{approval_id}"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}))
-        approvals.set_aside(tx, approval_id)
     desk.wake(Lane.SLACK)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """What an answer makes of a row; `event` is None when the row stays as it is."""
-
-    event: Event | None
-    tag: AuditType
-    outcome: str
-    answer: Payload
-    wake_at: datetime | None = None
-
-
-def _ending(
-    claimed: Approval, current: Approval, answer: PaymentAnswer, now: datetime, jitter: float
-) -> _Ending:
-    executing = current.status is Status.EXECUTING and current.attempts == claimed.attempts
-    open_still = executing or current.status in {Status.UNKNOWN, Status.EXECUTING}
-    match answer:
-        case Accepted(refund=refund, replayed=replayed):
-            done = refund.status is not ProviderStatus.FAILED
-            data: Payload = {
-                "refund_id": refund.id,
-                "provider_status": refund.status.value,
-                "replayed": replayed,
-            }
-            event = _definite(current, done=done) if open_still else None
-            return _Ending(event, AuditType.EXECUTION_ENDED, "accepted", data)
-        case Declined(code=code, message=message):
-            event = _definite(current, done=False) if open_still else None
-            declined: Payload = {"code": code, "message": message}
-            return _Ending(event, AuditType.EXECUTION_ENDED, "declined", declined)
-        case NotStarted(problem=problem):
-            first = executing and current.attempts == 1
-            wait = backoff(claimed.attempts, base=_RETRY_BASE, jitter=jitter)
-            return _Ending(
-                Event.NOT_STARTED if first else (Event.SILENCE if executing else None),
-                AuditType.EXECUTION_RETURNED if first else AuditType.EXECUTION_UNKNOWN,
-                "not_started",
-                {"problem": problem},
-                now + wait,
-            )
-        case NoClearAnswer(problem=problem):
-            wait = backoff(claimed.attempts, base=_LOOK_BASE, jitter=jitter)
-            return _Ending(
-                Event.SILENCE if executing else None,
-                AuditType.EXECUTION_UNKNOWN,
-                "unclear",
-                {"problem": problem},
-                now + wait,
-            )
-        case _:
-            assert_never(answer)
-
-
-def _definite(current: Approval, *, done: bool) -> Event:
-    if current.status is Status.EXECUTING:
-        return Event.PROVIDER_YES if done else Event.PROVIDER_NO
-    return Event.FOUND_DONE if done else Event.FOUND_FAILED
-
-
-def _move(tx: Tx, current: Approval, ending: _Ending, now: datetime) -> Approval | None:
-    if ending.event is None:
-        return None
-    over = ending.wake_at is None
+def _move(tx: Tx, current: Approval, ending: Ending) -> Approval:
     return approvals.shift_locked(
         tx,
         current,
         ending.event,
-        ended_at=now if over else None,
-        result=ending.answer if over else current.result,
+        ended_at=ending.ended_at,
+        result=current.result if ending.ended_at is None else ending.answer,
         lease_owner=None,
         lease_until=None,
         wake_at=ending.wake_at,
@@ -208,27 +210,23 @@ class _Claim:
     is_mine: bool
 
 
-def _read(desk: Desk, approval_id: ApprovalId) -> OrderReading | None:
+def _read(desk: Desk, approval_id: ApprovalId) -> Reading:
     with desk.store.transaction() as tx:
         approval = approvals.lock(tx, approval_id)
-    request = request_of(approval)
-    order = desk.shop.order(request.order_id)
-    if order is None:
-        return None
-    return without_own_refund(read_order(desk, order), request.key, request.amount)
+    effect = effect_of(approval)
+    return own_left_out(effect.read(desk, approval.payload), approval)
 
 
-def _claim(desk: Desk, approval_id: ApprovalId, reading: OrderReading | None) -> _Claim | None:
+def _claim(desk: Desk, approval_id: ApprovalId, reading: Reading) -> _Claim | None:
     with desk.store.transaction() as tx:
         stopped = breaker_step.lock(tx, desk).stopped
-        if reading is not None:
-            attempts.lock_order(tx, reading.facts)
+        if reading.order is not None:
+            attempts.lock_order(tx, reading.order.facts)
         approval = approvals.lock(tx, approval_id)
         now = desk.clock.now()
         if approval.status is not Status.APPROVED:
             return _Claim(approval, is_mine=False)
-        old = reading is not None and now - reading.facts.read_at > FACTS_MAX_AGE
-        if stopped or old:
+        if stopped or now - reading.read_at > FACTS_MAX_AGE:
             return None
         problem = _stale(tx, desk, approval, reading, now)
         if problem is not None:
@@ -248,47 +246,79 @@ def _begin(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval:
         wake_at=now + EXECUTION_LEASE,
     )
     attempts.start(tx, claimed, now)
-    data: Payload = {"attempt": claimed.attempts, "key": claimed.idempotency_key}
+    data = claim_data(claimed)
     fact = audit.Fact(AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, claimed.id)
     audit.append(tx, claimed.run_id, now, fact)
     return claimed
 
 
+def claim_data(claimed: Approval) -> Payload:
+    """Return what the trail keeps of a try: its number, the key and the very request."""
+    return {
+        "status": claimed.status.value,
+        "attempt": claimed.attempts,
+        "key": claimed.idempotency_key,
+        "request": claimed.payload,
+        "payload_hash": claimed.payload_hash,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Stale:
+    """Why an approved payload may not run any more: for the customer, and more for staff."""
+
+    problem: str
+    detail: str = ""
+
+
 def _stale(
-    tx: Tx, desk: Desk, approval: Approval, reading: OrderReading | None, now: datetime
-) -> str | None:
+    tx: Tx, desk: Desk, approval: Approval, reading: Reading, now: datetime
+) -> _Stale | None:
     """Return why the approved payload may not run any more, None when it may."""
     if approval.use_by is not None and is_past(approval.use_by, now):
-        return "It was approved too long ago."
-    amount = request_of(approval).amount
-    question = Question(
-        customer_id=approval.customer_id,
-        conversation_id=approval.conversation_id,
-        proposal_key="",
-        besides=approval.id,
-        stopped=False,
-    )
-    refusal = recheck(amount, gather(tx, desk, reading, question, now))
-    if refusal is not None:
-        return refusal.message
-    demanded = desk.policy.tier_for(amount)
+        return _Stale(
+            "It was approved too long ago.", f"usable until {approval.use_by.isoformat()}"
+        )
+    effect = effect_of(approval)
+    question = question_about(approval)
+    checked = effect.recheck(tx, desk, approval.payload, reading, question, now)
+    if isinstance(checked.verdict, Refuse):
+        return _Stale(checked.verdict.message)
+    if approval.automatic and approval.policy_version != desk.policy.version:
+        return _Stale(_OTHER_RULES, "allowed without a person under another policy")
+    if not approval.automatic and not still_approved(tx, approval):
+        return _Stale(_OTHER_RULES, "who approved it turned out to be the requester or an editor")
+    if approval.automatic and (held := _held(tx, approval)) is not None:
+        return _Stale(_OTHER_RULES, held)
+    demanded = effect.terms(desk.policy, approval.payload).tier
     if not approval.automatic and higher_tier(approval.tier, demanded) != approval.tier:
-        return f"The policy now asks for {demanded.approvals_needed} x {demanded.role}."
+        asked = f"the policy now asks for {demanded.approvals_needed} x {demanded.role}"
+        return _Stale(_OTHER_RULES, asked)
     return None
 
 
-def _make_stale(tx: Tx, desk: Desk, approval: Approval, problem: str, now: datetime) -> Approval:
+def _held(tx: Tx, approval: Approval) -> str | None:
+    """Return what keeps an automatic effect from running that had not begun; None if nothing."""
+    paused = pause_of(tx, approval.customer_id)
+    if paused is not None:
+        return paused
+    if approval.amount is not None and breaker.load(tx).state is not BreakerState.CLOSED:
+        return "the refund breaker is open"
+    return None
+
+
+def _make_stale(tx: Tx, desk: Desk, approval: Approval, why: _Stale, now: datetime) -> Approval:
+    told: Payload = {"problem": why.problem, "detail": why.detail}
     stale = approvals.shift_locked(
         tx,
         approval,
         Event.RECHECK_FAILS,
         ended_at=now,
         wake_at=None,
-        result={"problem": problem},
+        result=told,
     )
-    show(tx, desk, stale, now, Telling(reason=problem))
-    fact = audit.Fact(
-        AuditType.APPROVAL_STALE, desk.replica, Channel.TIMER, {"problem": problem}, stale.id
-    )
+    show(tx, desk, stale, now, Telling(reason=why.problem))
+    data: Payload = {"status": stale.status.value, **told}
+    fact = audit.Fact(AuditType.APPROVAL_STALE, desk.replica, Channel.TIMER, data, stale.id)
     audit.append(tx, stale.run_id, now, fact)
     return stale

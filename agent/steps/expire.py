@@ -19,7 +19,7 @@ def expire(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval:
         AuditType.APPROVAL_EXPIRED,
         "timer",
         Channel.TIMER,
-        {"expires_at": approval.expires_at.isoformat()},
+        {"status": expired.status.value, "expires_at": approval.expires_at.isoformat()},
         approval.id,
     )
     audit.append(tx, approval.run_id, now, fact)

@@ -1,72 +1,70 @@
-"""A proposed refund meets the code: run now, wait for people, or be refused."""
+"""A proposed effect meets the code: run now, wait for people, or be refused."""
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from agent.desk import Desk, Lane
-from agent.domain.approvals import Approval, Event, Status, move
+from agent.domain.approvals import Approval, Event, Status, amount_of, move
 from agent.domain.audit import AuditType
 from agent.domain.breaker import Held
 from agent.domain.conversation import ToolCall
 from agent.domain.deadlines import EXECUTION_LEASE, is_past
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId, RunId, idempotency_key
+from agent.domain.money import Money
 from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
-from agent.domain.risk import (
-    Finding,
-    Park,
-    Reason,
-    RefundFacts,
-    RefundProposal,
-    Refusal,
-    Refuse,
-    RunNow,
-    assess,
-)
+from agent.domain.risk import Finding, Park, Reason, Refusal, Refuse
 from agent.domain.roles import Channel
+from agent.domain.wording import is_for_customer
 from agent.ports import DeliveryKind
 from agent.steps import breaker as breaker_step
-from agent.steps.execute import carry_out
+from agent.steps.execute import carry_out, claim_data
 from agent.steps.expire import expire
-from agent.steps.facts import OrderReading, Question, gather, read_order, snapshot
-from agent.steps.outcomes import Telling, show, slack_message
+from agent.steps.outcomes import Telling, entered, show, show_chip_in, slack_message
 from agent.steps.results import refused_result, result_for_model
-from agent.tools.base import Caller
-from agent.tools.orders import own_order
-from agent.tools.refunds import ISSUE_REFUND, IssueRefund, refund_payload, to_proposal
-from storage import approvals, attempts, audit, outbox
+from agent.tools.base import Arguments, Caller
+from agent.tools.effects import Bound, Effect, Judged, Reading, customer_of, order_of
+from agent.tools.order_facts import Question
+from agent.tools.registry import EFFECTS
+from storage import approvals, attempts, audit, joins, outbox
 from storage.breaker import BreakerMissing
-from storage.transaction import Tx
+from storage.joins import Listener
+from storage.transaction import Tx, retried
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """A call of `issue_refund` as it came out of a turn, with who really asks."""
+    """A call of a tool with an effect, as it came out of a turn, with who really asks."""
 
     run_id: RunId
     conversation_id: ConversationId
     customer_id: CustomerId | None
     call: ToolCall
-    arguments: IssueRefund
+    arguments: Arguments
     model: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
-    """A proposal with everything that a row is made of."""
+class _Case:
+    """A proposal under way: what will be bound, by which effect, and what was read for it."""
 
     proposed: Proposed
-    proposal: RefundProposal
-    customer_id: CustomerId
-    payload: Payload
+    effect: Effect
+    bound: Bound
+    reading: Reading
     key: str
+
+    @property
+    def amount(self) -> Money | None:
+        """Return the amount, None where it is not about money."""
+        return amount_of(self.bound.payload)
 
 
 def propose(desk: Desk, proposed: Proposed) -> Payload:
-    """Put a refund through the gate and return the tool's result for the model.
+    """Put a proposal through the gate and return the tool's result for the model.
 
     A call that went through before (the turn was driven again after a crash) is not judged
     twice: its row is the answer.
@@ -75,16 +73,15 @@ def propose(desk: Desk, proposed: Proposed) -> Payload:
         before = approvals.by_call(tx, proposed.run_id, proposed.call.call_id)
     if before is not None:
         return result_for_model(before)
+    effect = EFFECTS[proposed.call.name]
     caller = Caller(proposed.customer_id, proposed.conversation_id)
-    order = own_order(desk, caller, proposed.arguments.order_id)
-    named = proposed.arguments.order_id if order is None else order.id
     try:
-        proposal = to_proposal(proposed.arguments, named)
+        bound = effect.bind(desk, caller, proposed.arguments)
     except InvalidInput as invalid:
         return refuse(desk, proposed, Refuse(Refusal.INVALID_ARGUMENTS, str(invalid)))
-    reading = None if order is None else read_order(desk, order)
+    case = _Case(proposed, effect, bound, effect.read(desk, bound.payload), _key(proposed, bound))
     try:
-        outcome = _judge(desk, proposed, proposal, reading)
+        outcome = retried(lambda: _judge(desk, case))
     except BreakerMissing as missing:
         return _without_breaker(desk, proposed, str(missing))
     for lane in (Lane.SLACK, Lane.EXECUTE):
@@ -92,17 +89,21 @@ def propose(desk: Desk, proposed: Proposed) -> Payload:
     if isinstance(outcome, Refuse):
         return refused_result(outcome)
     if outcome.status is Status.PENDING:
-        log.info(
-            "[HITL_PENDING] approval_id=%s tool=%s order=%s amount=%s reasons=%s",
-            outcome.id,
-            outcome.tool,
-            outcome.order_id,
-            outcome.amount,
-            ",".join(finding.code for finding in outcome.findings),
-        )
+        _log_pending(outcome)
     if outcome.status is Status.EXECUTING:
         outcome = carry_out(desk, outcome, in_turn=True)
     return result_for_model(outcome)
+
+
+def _log_pending(waiting: Approval) -> None:
+    log.info(
+        "[HITL_PENDING] approval_id=%s tool=%s order=%s amount=%s reasons=%s",
+        waiting.id,
+        waiting.tool,
+        waiting.order_id,
+        waiting.amount,
+        ",".join(finding.code for finding in waiting.findings),
+    )
 
 
 def refuse(desk: Desk, proposed: Proposed, refusal: Refuse) -> Payload:
@@ -114,79 +115,77 @@ def refuse(desk: Desk, proposed: Proposed, refusal: Refuse) -> Payload:
 
 def _without_breaker(desk: Desk, proposed: Proposed, problem: str) -> Payload:
     """Refuse, and tell on-call: without the breaker nothing runs and nothing parks."""
-    refusal = Refuse(Refusal.STOPPED, "Refunds are paused at the moment.")
+    refusal = Refuse(Refusal.STOPPED, "Everything is paused at the moment.")
     with desk.store.transaction() as tx:
         now = desk.clock.now()
-        text = f"No refund can be asked for: {problem}"
-        key = f"breaker_missing:{proposed.run_id}"
+        text = f"Nothing can be asked for: {problem}"
+        # One alert at a time is enough: it stands until somebody has seen it.
+        key = "breaker_missing"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}))
         _note_refusal(tx, proposed, refusal, now)
     desk.wake(Lane.SLACK)
     return refused_result(refusal)
 
 
-def _judge(
-    desk: Desk, proposed: Proposed, proposal: RefundProposal, reading: OrderReading | None
-) -> Approval | Refuse:
-    """Decide in one transaction: switch and breaker locked, then the order's money."""
-    bound = _bind(proposed, proposal)
+def _judge(desk: Desk, case: _Case) -> Approval | Refuse:
+    """Decide in one transaction: switch and breaker locked, then what the effect draws on."""
+    proposed = case.proposed
     with desk.store.transaction() as tx:
         switch = breaker_step.lock(tx, desk)
-        if reading is not None:
-            attempts.lock_order(tx, reading.facts)
+        case.effect.lock(tx, case.reading)
         now = desk.clock.now()
-        twin = _waiting_twin(tx, desk, bound.key, now)
+        twin = _waiting_twin(tx, desk, case.key, now)
         if twin is not None:
-            _note_joined(tx, proposed, twin, now)
+            _join(tx, desk, proposed, twin, now)
             return twin
         question = Question(
             customer_id=proposed.customer_id,
             conversation_id=proposed.conversation_id,
-            proposal_key=bound.key,
+            proposal_key=case.key,
             besides=None,
             stopped=switch.stopped,
+            tool=proposed.call.name,
+            order_id=order_of(case.bound.payload),
         )
-        facts = gather(tx, desk, reading, question, now)
-        verdict = assess(proposal, facts, desk.policy)
-        if isinstance(verdict, Refuse):
-            _note_refusal(tx, proposed, verdict, now)
-            return verdict
-        return _enter(tx, desk, bound, facts, verdict, now)
+        judged = case.effect.judge(tx, desk, case.bound, case.reading, question, now)
+        if isinstance(judged.verdict, Refuse):
+            _note_refusal(tx, proposed, judged.verdict, now)
+            return judged.verdict
+        return _enter(tx, desk, case, judged, now)
 
 
-def _bind(proposed: Proposed, proposal: RefundProposal) -> _Bound:
-    """Return the proposal with its payload; a visitor's has no customer and is refused later."""
-    owner = proposed.customer_id or CustomerId("")
-    payload = refund_payload(order_id=proposal.order_id, customer_id=owner, amount=proposal.amount)
-    key = proposal_key(customer_id=owner, tool=ISSUE_REFUND.name, payload=payload)
-    return _Bound(proposed, proposal, owner, payload, key)
+def _key(proposed: Proposed, bound: Bound) -> str:
+    """Return the key under which identical proposals meet; a visitor's is refused later."""
+    return proposal_key(
+        customer_id=proposed.customer_id or "", tool=proposed.call.name, payload=bound.payload
+    )
 
 
-def _enter(
-    tx: Tx,
-    desk: Desk,
-    bound: _Bound,
-    facts: RefundFacts,
-    verdict: RunNow | Park,
-    now: datetime,
-) -> Approval | Refuse:
+def _enter(tx: Tx, desk: Desk, case: _Case, judged: Judged, now: datetime) -> Approval | Refuse:
     approval_id = ApprovalId(desk.ids.new("apr"))
-    if isinstance(verdict, RunNow):
-        admission = breaker_step.admit_refund(tx, desk, approval_id)
-        if not isinstance(admission, Held):
-            return _run_now(tx, desk, _row(desk, bound, facts, approval_id, now, ()), now)
+    row = _row(desk, case, judged, approval_id, now)
+    if not row.automatic:
+        return _park(tx, desk, row, now)
+    # Only money counts in the breaker (design.md §11).
+    if row.amount is not None and isinstance(
+        breaker_step.admit_refund(tx, desk, approval_id), Held
+    ):
         if desk.policy.breaker.when_open == "refuse":
             refusal = Refuse(
                 Refusal.BREAKER_OPEN, "Automatic refunds are paused for a moment. Try again soon."
             )
-            _note_refusal(tx, bound.proposed, refusal, now)
+            _note_refusal(tx, case.proposed, refusal, now)
             return refusal
         paused = Finding(Reason.BREAKER_OPEN, "Too many automatic refunds ran in a short time")
-        verdict = Park((paused,), desk.policy.tier_for(bound.proposal.amount))
-    row = _row(desk, bound, facts, approval_id, now, verdict.findings)
+        parked = Judged(Park((paused,), row.tier), judged.snapshot)
+        return _park(tx, desk, _row(desk, case, parked, approval_id, now), now)
+    return _run_now(tx, desk, row, now)
+
+
+def _park(tx: Tx, desk: Desk, row: Approval, now: datetime) -> Approval:
     approvals.add(tx, row)
     show(tx, desk, row, now, Telling(run=False))
-    audit.append(tx, row.run_id, now, _entered(row, AuditType.PROPOSAL_PARKED))
+    audit.append(tx, row.run_id, now, entered(row, AuditType.PROPOSAL_PARKED))
     return row
 
 
@@ -197,63 +196,61 @@ def _run_now(tx: Tx, desk: Desk, row: Approval, now: datetime) -> Approval:
         AuditType.EXECUTION_CLAIMED,
         desk.replica,
         Channel.POLICY,
-        {"attempt": row.attempts, "key": row.idempotency_key},
+        claim_data(row),
         row.id,
     )
-    audit.append(tx, row.run_id, now, _entered(row, AuditType.PROPOSAL_ALLOWED), claimed)
+    audit.append(tx, row.run_id, now, entered(row, AuditType.PROPOSAL_ALLOWED), claimed)
     return row
 
 
 def _row(
-    desk: Desk,
-    bound: _Bound,
-    facts: RefundFacts,
-    approval_id: ApprovalId,
-    now: datetime,
-    findings: tuple[Finding, ...],
+    desk: Desk, case: _Case, judged: Judged, approval_id: ApprovalId, now: datetime
 ) -> Approval:
     """Build the row: pending with findings, or executing when nothing speaks against it."""
-    proposed, policy = bound.proposed, desk.policy
+    proposed, bound, version = case.proposed, case.bound, desk.policy.version
+    verdict = judged.verdict
+    findings = verdict.findings if isinstance(verdict, Park) else ()
     automatic = not findings
     status = move(move(None, Event.ALLOW), Event.CLAIM) if automatic else move(None, Event.PARK)
+    terms = case.effect.terms(desk.policy, bound.payload)
     lease_until = now + EXECUTION_LEASE if automatic else None
-    expires_at = now + policy.decide_within()
+    expires_at = now + terms.decide_within
     return Approval(
         id=approval_id,
         run_id=proposed.run_id,
         conversation_id=proposed.conversation_id,
         call_id=proposed.call.call_id,
-        customer_id=bound.customer_id,
-        tool=ISSUE_REFUND.name,
+        customer_id=customer_of(bound.payload) or CustomerId(""),
+        tool=proposed.call.name,
         payload_text=canonical(bound.payload),
         payload=bound.payload,
         payload_hash=payload_hash(
-            tool=ISSUE_REFUND.name,
+            tool=proposed.call.name,
             payload=bound.payload,
             approval_id=approval_id,
-            policy_version=policy.version,
+            policy_version=version,
         ),
-        proposal_key=bound.key,
-        policy_version=policy.version,
+        proposal_key=case.key,
+        policy_version=version,
         model=proposed.model,
-        confidence=proposed.arguments.confidence,
-        model_reason=proposed.arguments.reason,
+        confidence=bound.confidence,
+        model_reason=bound.reason,
         status=status,
         automatic=automatic,
         findings=findings,
-        tier=policy.tier_for(bound.proposal.amount),
-        order_id=bound.proposal.order_id,
-        amount=bound.proposal.amount,
-        original_amount=bound.proposal.amount,
-        snapshot=snapshot(facts),
+        tier=terms.tier,
+        order_id=order_of(bound.payload),
+        amount=case.amount,
+        original=None,
+        snapshot=judged.snapshot,
         idempotency_key=idempotency_key(approval_id),
         created_at=now,
         expires_at=expires_at,
-        use_within_s=policy.refunds.use_within_s,
-        use_by=now + policy.use_within() if automatic else None,
+        use_within_s=terms.use_within_s,
+        use_by=now + timedelta(seconds=terms.use_within_s) if automatic else None,
         decided_at=now if automatic else None,
         ended_at=None,
-        requested_by=f"customer:{bound.customer_id}",
+        requested_by=f"customer:{proposed.customer_id or 'visitor'}",
         supersedes=None,
         superseded_by=None,
         revision=1,
@@ -265,6 +262,7 @@ def _row(
         lease_until=lease_until,
         first_sent_at=now if automatic else None,
         clean_looks=0,
+        looked_at=None,
         alerted=False,
         wake_at=lease_until or expires_at,
     )
@@ -294,7 +292,13 @@ def _note_refusal(tx: Tx, proposed: Proposed, refusal: Refuse, now: datetime) ->
     audit.append(tx, proposed.run_id, now, fact)
 
 
-def _note_joined(tx: Tx, proposed: Proposed, twin: Approval, now: datetime) -> None:
+def _join(tx: Tx, desk: Desk, proposed: Proposed, twin: Approval, now: datetime) -> None:
+    """Let the call wait for the row that is there; another conversation hears the outcome, too."""
+    if proposed.conversation_id != twin.conversation_id:
+        listener = Listener(proposed.run_id, proposed.call.call_id, proposed.conversation_id)
+        joins.add(tx, twin.id, listener)
+        if is_for_customer(twin):
+            show_chip_in(tx, desk, twin, listener, now)
     fact = audit.Fact(
         AuditType.PROPOSAL_JOINED,
         proposed.model,
@@ -303,21 +307,3 @@ def _note_joined(tx: Tx, proposed: Proposed, twin: Approval, now: datetime) -> N
         twin.id,
     )
     audit.append(tx, proposed.run_id, now, fact)
-
-
-def _entered(row: Approval, tag: AuditType) -> audit.Fact:
-    return audit.Fact(
-        tag,
-        row.model,
-        Channel.POLICY,
-        {
-            "tool": row.tool,
-            "payload": row.payload,
-            "payload_hash": row.payload_hash,
-            "policy_version": row.policy_version,
-            "reasons": [finding.code.value for finding in row.findings],
-            "confidence": row.confidence,
-            "model_reason": row.model_reason,
-        },
-        row.id,
-    )

@@ -1,46 +1,100 @@
 """The conversation is passed to a person: the customer reads it, the team is told in Slack."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from agent.desk import Desk, Lane
+from agent.domain.approvals import Approval
 from agent.domain.audit import AuditType
 from agent.domain.conversation import EventType, RunState
 from agent.domain.deadlines import TURN_LEASE
+from agent.domain.ids import CustomerId
 from agent.domain.payload import Json, Payload
 from agent.domain.roles import Channel
-from agent.domain.wording import HANDED_OFF
+from agent.domain.wording import HANDED_OFF, request_words
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
-from storage import audit, conversations, outbox, runs
+from storage import approvals, audit, conversations, decisions, outbox, runs
 from storage.conversations import Entry
 from storage.runs import Turn
+from storage.transaction import Tx
 
 # The whole conversation is in the log; a message in Slack needs the drift of it.
-_WORDS, _CHARACTERS = 5, 500
+_WORDS, _CHARACTERS, _REQUESTS = 5, 500, 50
+MAX_REVISIONS_EXCEEDED = "max_revisions_exceeded"
 
 
-def hand_off(desk: Desk, turn: Turn, reason: str) -> Payload:
-    """Mark the conversation, tell customer and team once, and return the tool's result."""
+def hand_off(desk: Desk, turn: Turn, reason: str, rejections: int = 0) -> Payload:
+    """Mark the conversation, tell customer and team once, and return the tool's result.
+
+    The trail has every reason, also one that comes when a person has been asked already.
+    `rejections` is how often people have said no.
+    """
     result: Payload = {"ok": True, "status": "handed_off", "message": HANDED_OFF}
+    customer = (
+        None if turn.customer_id is None else desk.shop.customer(CustomerId(turn.customer_id))
+    )
+    name = turn.customer_id if customer is None else f"{customer.name} ({customer.id})"
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
         runs.set_state(tx, turn.run_id, RunState.ESCALATED, now)
-        if not conversations.mark_handed_off(tx, turn.conversation_id):
-            return result
-        shown: Payload = {"text": HANDED_OFF}
-        entry = Entry(desk.ids.new("msg"), EventType.HAND_OFF, shown, run_id=turn.run_id)
-        conversations.append(tx, turn.conversation_id, now, entry)
-        said = conversations.customer_words(tx, turn.conversation_id, _WORDS)
-        words: list[Json] = [one[:_CHARACTERS] for one in said]
-        body: Payload = {
-            "conversation_id": turn.conversation_id,
-            "customer": turn.customer_id or "anonymous visitor",
+        first = conversations.mark_handed_off(tx, turn.conversation_id)
+        if first:
+            shown: Payload = {"text": HANDED_OFF}
+            entry = Entry(desk.ids.new("msg"), EventType.HAND_OFF, shown, run_id=turn.run_id)
+            conversations.append(tx, turn.conversation_id, now, entry)
+        if first or reason == MAX_REVISIONS_EXCEEDED:
+            call = _Call(name or "anonymous visitor", reason, rejections)
+            _call_a_person(tx, desk, turn, call, now)
+        data: Payload = {
             "reason": reason,
-            "words": words,
+            "route_to": "human_agent",
+            "run_id": turn.run_id,
+            "conversation_id": turn.conversation_id,
         }
-        key = f"hand_off:{turn.conversation_id}"
-        outbox.add(tx, now, slack_message(desk, DeliveryKind.HAND_OFF, key, body))
-        data: Payload = {"reason": reason, "conversation_id": turn.conversation_id}
         fact = audit.Fact(AuditType.HANDED_OFF, desk.model.name, Channel.CHAT, data)
         audit.append(tx, turn.run_id, now, fact)
     desk.wake(Lane.SLACK)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Who needs a person, why, and after how many rejections."""
+
+    customer: str
+    reason: str
+    rejections: int
+
+
+def _call_a_person(tx: Tx, desk: Desk, turn: Turn, call: _Call, now: datetime) -> None:
+    """Put the conversation into the hand-off queue in Slack, with what led to it."""
+    said = conversations.customer_words(tx, turn.conversation_id, _WORDS, now)
+    words: list[Json] = [one[:_CHARACTERS] for one in said]
+    history: list[Json] = [
+        _past(tx, one) for one in approvals.of_conversation(tx, turn.conversation_id)
+    ]
+    body: Payload = {
+        "conversation_id": turn.conversation_id,
+        "run_id": turn.run_id,
+        "customer": call.customer,
+        "reason": call.reason,
+        "rejections": call.rejections,
+        "words": words,
+        "history": history[-_REQUESTS:],
+    }
+    key = f"hand_off:{turn.conversation_id}:{call.reason[:40]}"
+    outbox.add(tx, now, slack_message(desk, DeliveryKind.HAND_OFF, key, body))
+
+
+def _past(tx: Tx, approval: Approval) -> Json:
+    """Return one line of the history: what was asked for, how it ended, and why."""
+    votes = decisions.of(tx, approval.id)
+    reasons: list[Json] = [f"{v.actor_name}: {v.reason[:_CHARACTERS]}" for v in votes if v.reason]
+    return {
+        "approval_id": approval.id,
+        "what": request_words(approval),
+        "status": approval.status.value,
+        "reasons": reasons,
+    }

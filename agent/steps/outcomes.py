@@ -5,11 +5,15 @@ from datetime import datetime
 
 from agent.desk import Desk
 from agent.domain.approvals import Approval, Status
+from agent.domain.audit import AuditType
 from agent.domain.conversation import CHIP, EventType
+from agent.domain.ids import ConversationId
 from agent.domain.payload import Payload
-from agent.domain.wording import chip_text, outcome_for_model, outcome_text
+from agent.domain.roles import Channel
+from agent.domain.wording import chip_text, is_for_customer, outcome_for_model, outcome_text
 from agent.ports import DeliveryKind
-from storage import conversations, outbox
+from storage import audit, breaker, conversations, joins, outbox
+from storage.joins import Listener
 from storage.outbox import Message
 from storage.transaction import Tx
 
@@ -28,31 +32,104 @@ _TOLD = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Whom to tell besides the customer's chip; `reason` is safe for the customer's ears."""
+    """Whom to tell besides the customer's chip; `reason` is safe for the customer's ears.
+
+    `category` is the reviewer's of a rejection; runs hear it, the customer does not. `quiet`
+    redraws the card and says nothing, for what everybody has read already. `heard_in` is a
+    conversation whose turn under way learns it in another way.
+    """
 
     reason: str = ""
+    category: str | None = None
     run: bool = True
+    quiet: bool = False
+    heard_in: ConversationId | None = None
 
 
 def show(tx: Tx, desk: Desk, approval: Approval, now: datetime, telling: Telling) -> None:
     """Write all that follows from the approval's new status, in the transaction of the change."""
+    listeners = listeners_of(tx, approval)
+    if is_for_customer(approval) and not telling.quiet:
+        show_chip(tx, desk, approval, now, telling.reason)
+    messages = [] if approval.automatic else _for_slack(desk, approval, quiet=telling.quiet)
+    if telling.run and approval.status in _TOLD:
+        messages += [
+            _for_run(desk, approval, one, telling)
+            for one in listeners
+            if one.conversation_id != telling.heard_in
+        ]
+    outbox.add(tx, now, *messages)
+
+
+def listeners_of(tx: Tx, approval: Approval) -> tuple[Listener, ...]:
+    """Return who waits for the outcome: the call itself, and one that joined a conversation.
+
+    Sorted by conversation, so that everybody locks them in one order.
+    """
+    own = Listener(approval.run_id, approval.call_id, approval.conversation_id)
+    joined = () if approval.automatic else joins.of(tx, approval.id)
+    found = {one.conversation_id: one for one in (*reversed(joined), own)}
+    return tuple(found[conversation] for conversation in sorted(found))
+
+
+def show_chip(tx: Tx, desk: Desk, approval: Approval, now: datetime, reason: str = "") -> None:
+    """Append the chip of the approval as it stands to the log of each conversation it is in."""
+    for one in listeners_of(tx, approval):
+        show_chip_in(tx, desk, approval, one, now, reason)
+
+
+def show_chip_in(
+    tx: Tx, desk: Desk, approval: Approval, listener: Listener, now: datetime, reason: str = ""
+) -> None:
+    """Append the chip of the approval as it stands to one conversation's log."""
+    stopped = approval.status is Status.APPROVED and breaker.is_stopped(tx)
     chip: Payload = {
         "approval_id": approval.id,
         "status": CHIP[approval.status],
-        "text": chip_text(approval, telling.reason),
+        "text": chip_text(approval, reason, stopped=stopped),
     }
     if approval.superseded_by is not None:
         chip["replaced_by"] = approval.superseded_by
-    conversations.append(
-        tx,
-        approval.conversation_id,
-        now,
-        conversations.Entry(desk.ids.new("msg"), EventType.APPROVAL, chip, run_id=approval.run_id),
+    entry = conversations.Entry(
+        desk.ids.new("msg"), EventType.APPROVAL, chip, run_id=listener.run_id
     )
-    messages = [] if approval.automatic else _for_slack(desk, approval)
-    if telling.run and approval.status in _TOLD:
-        messages.append(_for_run(desk, approval, telling.reason))
-    outbox.add(tx, now, *messages)
+    conversations.append(tx, listener.conversation_id, now, entry)
+
+
+def note_for_run(desk: Desk, approval: Approval, key: str, told: Payload) -> Message:
+    """Return a system message for the run that nobody answers: it is there at the next turn."""
+    return Message(
+        id=desk.ids.new("out"),
+        lane="turn",
+        kind="note",
+        key=key,
+        body={"told": told},
+        conversation_id=approval.conversation_id,
+        run_id=approval.run_id,
+        approval_id=approval.id,
+    )
+
+
+def entered(row: Approval, tag: AuditType) -> audit.Fact:
+    """Return the fact that brings an approval into being, with everything that is bound."""
+    return audit.Fact(
+        tag,
+        row.model,
+        Channel.POLICY,
+        {
+            "status": (Status.APPROVED if row.automatic else row.status).value,
+            "tool": row.tool,
+            "payload": row.payload,
+            "payload_hash": row.payload_hash,
+            "policy_version": row.policy_version,
+            "reasons": [finding.code.value for finding in row.findings],
+            "tier": {"role": row.tier.role.value, "approvals_needed": row.tier.approvals_needed},
+            "confidence": row.confidence,
+            "model_reason": row.model_reason,
+            "supersedes": row.supersedes,
+        },
+        row.id,
+    )
 
 
 def slack_message(
@@ -71,30 +148,39 @@ def slack_message(
     )
 
 
-def _for_slack(desk: Desk, approval: Approval) -> list[Message]:
+def _for_slack(desk: Desk, approval: Approval, *, quiet: bool) -> list[Message]:
     if approval.status is Status.PENDING:
         return [slack_message(desk, DeliveryKind.CARD, f"card:{approval.id}", {}, approval)]
     mark = f"{approval.id}:{approval.status}:{approval.attempts}"
     update = slack_message(desk, DeliveryKind.CARD_UPDATE, f"card_update:{mark}", {}, approval)
-    if approval.status in {Status.EXECUTING, Status.SUPERSEDED}:
+    if quiet or approval.status in {Status.EXECUTING, Status.SUPERSEDED}:
         return [update]
     line: Payload = {"status": approval.status.value}
     return [update, slack_message(desk, DeliveryKind.THREAD, f"thread:{mark}", line, approval)]
 
 
-def _for_run(desk: Desk, approval: Approval, reason: str) -> Message:
+def _for_run(desk: Desk, approval: Approval, listener: Listener, telling: Telling) -> Message:
+    own = listener.conversation_id == approval.conversation_id
+    suffix = "" if own else f":{listener.conversation_id}"
+    key = f"outcome:{approval.id}:{approval.status}{suffix}"
+    told = outcome_for_model(approval, telling.reason)
+    if telling.category is not None:
+        told["category"] = telling.category
+    if not is_for_customer(approval):
+        # The model would answer the customer, who must not hear of it.
+        return note_for_run(desk, approval, key, told)
     return Message(
         id=desk.ids.new("out"),
         lane="turn",
         kind="outcome",
-        key=f"outcome:{approval.id}:{approval.status}",
+        key=key,
         body={
-            "told": outcome_for_model(approval, reason),
-            "text": outcome_text(approval, reason),
+            "told": told,
+            "text": outcome_text(approval, telling.reason),
             "outcome": approval.status.value,
-            "call_id": approval.call_id,
+            "call_id": listener.call_id,
         },
-        conversation_id=approval.conversation_id,
-        run_id=approval.run_id,
+        conversation_id=listener.conversation_id,
+        run_id=listener.run_id,
         approval_id=approval.id,
     )

@@ -89,6 +89,31 @@ def revoke(desk: Desk, actor_id: ActorId, role: Role, by: Identity) -> bool:
         return True
 
 
+def link(desk: Desk, actor_id: ActorId, identity: Identity, by: Identity) -> Actor:
+    """Let an identity lead to the person too; an account it led to before becomes this person.
+
+    So everything one person does counts once, whichever door it comes through. Raises
+    InvalidInput when there is no such actor, or for an identity that cannot be.
+    """
+    _check(desk, identity)
+    with desk.store.transaction() as tx:
+        keeper = _get(tx, actor_id)
+        other = people.find(tx, identity)
+        if other is None:
+            people.link(tx, keeper.id, identity)
+            _note(tx, desk, keeper.id, by, {"change": "linked", "identity": str(identity)})
+        elif other.id != keeper.id:
+            people.merge(tx, keeper.id, other.id)
+            merged: Payload = {
+                "change": "merged",
+                "identity": str(identity),
+                "other": other.id,
+                "name": other.name,
+            }
+            _note(tx, desk, keeper.id, by, merged)
+        return people.get(tx, keeper.id) or keeper
+
+
 def new_token(desk: Desk, actor_id: ActorId, by: Identity) -> str:
     """Return a new API token of the actor, whose earlier tokens end; only its hash is stored.
 
@@ -123,6 +148,8 @@ def _get(tx: Tx, actor_id: ActorId) -> Actor:
     actor = people.get(tx, actor_id)
     if actor is None:
         raise InvalidInput("actor", "there is nobody of that id")
+    if people.merged_into(tx, actor_id) is not None:
+        raise InvalidInput("actor", f"is {people.merged_into(tx, actor_id)} by another account")
     return actor
 
 

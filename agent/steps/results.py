@@ -3,10 +3,15 @@
 from agent.domain.approvals import Approval, Status
 from agent.domain.payload import Payload
 from agent.domain.risk import Refuse
+from agent.domain.wording import is_for_customer
 
 
 def result_for_model(approval: Approval) -> Payload:
     """Return the tool's result for a row as it stands; never "done" before it is done."""
+    if not is_for_customer(approval):
+        # Nothing that the model could tell the customer.
+        return {"ok": True, "status": "noted"}
+    money = approval.amount is not None
     known: Payload = {
         "approval_id": approval.id,
         "order_id": approval.order_id,
@@ -19,7 +24,9 @@ def result_for_model(approval: Approval) -> Payload:
             return {
                 "ok": False,
                 "error": "failed",
-                "message": "The payment provider declined; no money moved.",
+                "message": "The payment provider declined; no money moved."
+                if money
+                else "It was declined; nothing was done.",
                 **known,
             }
         case Status.UNKNOWN | Status.EXECUTING | Status.APPROVED:
@@ -27,7 +34,9 @@ def result_for_model(approval: Approval) -> Payload:
                 "ok": False,
                 "status": "checking",
                 "error": "unknown",
-                "message": "Not confirmed yet; the payment provider is being asked.",
+                "message": "Not confirmed yet; the payment provider is being asked."
+                if money
+                else "Not confirmed yet; the team looks into it.",
                 **known,
             }
         case _:

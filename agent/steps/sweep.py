@@ -12,23 +12,26 @@ from agent.domain.deadlines import (
     EXECUTION_LEASE,
     REPLICA_SILENT,
     UNKNOWN_ALERT_AFTER,
-    backoff,
+    is_another_look,
     may_resend,
+    next_look,
 )
 from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
+from agent.domain.wording import request_words
 from agent.ports import DeliveryKind, NoClearAnswer
 from agent.steps import breaker as breaker_step
-from agent.steps.execute import carry_out, report_corrupt, request_of, settle
+from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt, settle
 from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show, slack_message
+from agent.tools.effects import EffectAnswer, Recorded
 from storage import approvals, attempts, audit, breaker, heartbeats, outbox, runs
 from storage.transaction import Tx
 
 log = logging.getLogger(__name__)
 
-_LOOK_BASE = timedelta(seconds=5)
+_FOLLOW_UP = timedelta(hours=1)
 _KEEP_ADMISSIONS = timedelta(days=1)
 
 
@@ -47,7 +50,7 @@ def sweep(desk: Desk) -> Swept:
     return Swept(
         expired=_each(desk, _expire_next),
         lost=_each(desk, _lose_next),
-        looked_up=_each(desk, _look_up_next),
+        looked_up=_each(desk, _look_up_next) + _each(desk, _follow_up_next),
     )
 
 
@@ -115,81 +118,131 @@ def _lose_next(desk: Desk) -> bool:
             tx, approval, Event.SILENCE, lease_owner=None, lease_until=None, wake_at=now
         )
         attempts.end(tx, approval, now, "lost", {"problem": "lease lost"})
-        if lost.automatic:
+        if lost.automatic and lost.amount is not None:
             breaker_step.note_outcome(tx, desk, lost.id, executed=False)
-        show(tx, desk, lost, now, Telling(run=False))
-        data: Payload = {"problem": "lease lost", "lease_owner": approval.lease_owner}
+        # After a try that was unclear it was unknown before.
+        again = not attempts.is_unsent(tx, approval)
+        show(tx, desk, lost, now, Telling(run=False, quiet=again))
+        data: Payload = {
+            "status": lost.status.value,
+            "attempt": lost.attempts,
+            "problem": "lease lost",
+            "lease_owner": approval.lease_owner,
+        }
         fact = audit.Fact(AuditType.EXECUTION_UNKNOWN, desk.replica, Channel.TIMER, data, lost.id)
         audit.append(tx, lost.run_id, now, fact)
         return True
 
 
 def _look_up_next(desk: Desk) -> bool:
-    """Ask the provider about an unknown row; re-send the same bytes only when provably absent."""
+    """Ask the outside about an unknown row; re-send the same bytes only when provably absent."""
     with desk.store.transaction() as tx:
         approval = approvals.take_due(tx, Status.UNKNOWN, desk.clock.now())
     if approval is None:
         return False
-    found = desk.payments.find(request_of(approval))
-    if found is not None and not isinstance(found, NoClearAnswer):
-        settle(desk, approval, found, in_turn=False)
-        return True
-    resent = _look_again_later(desk, approval, absent=found is None)
-    if resent is not None:
-        carry_out(desk, resent, in_turn=False)
+    look_up(desk, approval)
     return True
 
 
-def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> Approval | None:
-    """Re-claim a provably absent refund inside the safe window; else note when to look again."""
+def look_up(desk: Desk, approval: Approval) -> Approval:
+    """Ask the outside what became of a row, settle it by the answer, and return it as it is then.
+
+    Inside the safe window what is provably absent is sent again, with the same key and bytes.
+    """
+    found = effect_of(approval).look(desk, approval)
+    if found is not None and not isinstance(found, NoClearAnswer):
+        settled = settle(desk, approval, found, in_turn=False)
+        if settled.status is not Status.UNKNOWN:
+            return settled
+        # Something happened to the payment, but nobody can say what: look again later.
+    current, resent = _look_again_later(desk, approval, absent=found is None)
+    return carry_out(desk, current, in_turn=False) if resent else current
+
+
+def _follow_up_next(desk: Desk) -> bool:
+    """Ask again about a refund that the provider had accepted but not finished."""
+    with desk.store.transaction() as tx:
+        approval = approvals.take_due(tx, Status.EXECUTED, desk.clock.now())
+    if approval is None:
+        return False
+    found = effect_of(approval).look(desk, approval)
+    if isinstance(found, Recorded) and found.done and found.settled:
+        _keep(desk, approval, found.record, None)
+    elif found is None or isinstance(found, NoClearAnswer) or _is_pending(found):
+        _keep(desk, approval, None, desk.clock.now() + _FOLLOW_UP)
+    else:
+        settle(desk, approval, found, in_turn=False)
+        # What contradicts the row was told to on-call, and is not asked for again.
+        _keep(desk, approval, None, None)
+    return True
+
+
+def _is_pending(found: EffectAnswer) -> bool:
+    return isinstance(found, Recorded) and found.done
+
+
+def _keep(desk: Desk, approval: Approval, record: Payload | None, wake_at: datetime | None) -> None:
+    """Leave the row done, and note what is new about it and when to ask again."""
+    with desk.store.transaction() as tx:
+        current = approvals.lock(tx, approval.id)
+        if current.status is Status.EXECUTED:
+            result = current.result if record is None else record
+            approvals.shift_locked(tx, current, None, result=result, wake_at=wake_at)
+
+
+def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> tuple[Approval, bool]:
+    """Re-claim what is provably absent inside the safe window; else note when to look again."""
     with desk.store.transaction() as tx:
         stopped = breaker_step.lock(tx, desk).stopped
         current = approvals.lock(tx, approval.id)
         now = desk.clock.now()
         if current.status is not Status.UNKNOWN:
-            # A late answer settled it while the provider was asked.
-            return None
+            # A late answer settled it while the outside was asked.
+            return current, False
         current = _alarm(tx, desk, current, now)
         # Sent again since the book was read: what was read then proves nothing now.
         absent = absent and current.attempts == approval.attempts
+        if absent and is_another_look(current.looked_at, now):
+            current = approvals.shift_locked(
+                tx, current, None, clean_looks=current.clean_looks + 1, looked_at=now
+            )
         if absent and not stopped and may_resend(current.first_sent_at, now):
-            resent = approvals.shift_locked(
-                tx,
-                current,
-                Event.RESEND,
-                attempts=current.attempts + 1,
-                lease_owner=desk.replica,
-                lease_until=now + EXECUTION_LEASE,
-                wake_at=now + EXECUTION_LEASE,
-            )
-            attempts.start(tx, resent, now)
-            data: Payload = {"attempt": resent.attempts, "key": resent.idempotency_key}
-            fact = audit.Fact(
-                AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, resent.id
-            )
-            audit.append(tx, resent.run_id, now, fact)
-            return resent
-        looks = current.clean_looks + (1 if absent else 0)
-        wait = backoff(looks + current.attempts, base=_LOOK_BASE, jitter=desk.ids.jitter())
-        approvals.shift_locked(
-            tx,
-            current,
-            None,
-            clean_looks=looks,
-            wake_at=now + wait,
-        )
-        return None
+            return _resend(tx, desk, current, now), True
+        wait = next_look(current.first_sent_at, now, jitter=desk.ids.jitter())
+        return approvals.shift_locked(tx, current, None, wake_at=now + wait), False
+
+
+def _resend(tx: Tx, desk: Desk, current: Approval, now: datetime) -> Approval:
+    resent = approvals.shift_locked(
+        tx,
+        current,
+        Event.RESEND,
+        attempts=current.attempts + 1,
+        # What was looked up before this try says nothing of what it leads to.
+        clean_looks=0,
+        looked_at=now,
+        lease_owner=desk.replica,
+        lease_until=now + EXECUTION_LEASE,
+        wake_at=now + EXECUTION_LEASE,
+    )
+    attempts.start(tx, resent, now)
+    data = claim_data(resent)
+    fact = audit.Fact(AuditType.EXECUTION_CLAIMED, desk.replica, Channel.TIMER, data, resent.id)
+    audit.append(tx, resent.run_id, now, fact)
+    return resent
 
 
 def _alarm(tx: Tx, desk: Desk, current: Approval, now: datetime) -> Approval:
-    """Tell on-call once about a refund that has been unknown for too long."""
+    """Tell on-call once about an effect that has been unknown for too long."""
     first = current.first_sent_at
     if current.alerted or first is None or now - first < UNKNOWN_ALERT_AFTER:
         return current
     text = (
-        f"Refund {current.id} on order {current.order_id} is still unknown after "
-        "5 minutes; the provider gives no clear answer."
+        f"{request_words(current)} is still unknown after 5 minutes: nobody can say yet whether "
+        "it went through. It is not sent under another key"
     )
+    text += "." if current.amount is None else ", and keeps the order's money reserved."
     key = f"unknown:{current.id}"
-    outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}, current))
+    alert = slack_message(desk, DeliveryKind.UNKNOWN_OUTCOME, key, {"text": text}, current)
+    outbox.add(tx, now, alert)
     return approvals.shift_locked(tx, current, None, alerted=True)

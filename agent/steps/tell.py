@@ -3,12 +3,13 @@
 from datetime import datetime
 
 from agent.desk import Desk
+from agent.domain.approvals import Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import ChatMessage, EventType, RunState
 from agent.domain.deadlines import TURN_LEASE
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
-from agent.domain.wording import MODEL_DOWN, STOPPED, outcome_text
+from agent.domain.wording import MODEL_DOWN, STOPPED, is_for_customer, outcome_text
 from agent.ports import ChatAnswer
 from storage import approvals, audit, conversations, outbox, runs
 from storage.conversations import Entry
@@ -34,16 +35,22 @@ def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
         _end(tx, desk, turn, now, _resting_state(tx, turn))
 
 
-def tell_failed(desk: Desk, turn: Turn, problem: str, words: str = MODEL_DOWN) -> None:
-    """Tell the truth without the model: the stored outcome, else `words`."""
+def tell_failed(
+    desk: Desk, turn: Turn, problem: str, words: str = MODEL_DOWN, *, instead: bool = False
+) -> None:
+    """Tell the truth without the model: the stored outcome, else `words`, or these `instead`."""
     outcome = turn.row.kind == "outcome"
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
         # What has been asked for or paid already is worth more than an excuse.
-        asked = approvals.of_run(tx, turn.run_id)
-        known = outcome_text(asked[-1]) if asked else words
-        text = _fallback(turn) if outcome else known
+        asked = [
+            a
+            for a in approvals.of_run(tx, turn.run_id)
+            if is_for_customer(a) and a.status is not Status.SUPERSEDED
+        ]
+        known = "\n".join(outcome_text(one) for one in asked) or words
+        text = words if instead else (_fallback(turn) if outcome else known)
         runs.append(tx, turn, now, ChatMessage("assistant", text))
         _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
         state = _resting_state(tx, turn) if outcome else RunState.FAILED
@@ -60,6 +67,13 @@ def tell_stopped(desk: Desk, turn: Turn) -> None:
         entry = Entry(desk.ids.new("msg"), EventType.STATUS, status, run_id=turn.run_id)
         conversations.append(tx, turn.conversation_id, now, entry)
         _end(tx, desk, turn, now, _resting_state(tx, turn))
+
+
+def rest(tx: Tx, turn: Turn, now: datetime) -> None:
+    """End a turn in which there was something to note and nothing to say."""
+    runs.set_state(tx, turn.run_id, _resting_state(tx, turn), now)
+    outbox.drop(tx, turn.row.id)
+    runs.release(tx, turn)
 
 
 def _fallback(turn: Turn) -> str:

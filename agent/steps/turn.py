@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import takewhile
 
 from agent.desk import Desk, Lane
+from agent.domain.approvals import Approval, Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import (
     MAX_ANSWER_CHARACTERS,
@@ -23,19 +24,22 @@ from agent.domain.conversation import (
     ToolCall,
     storable,
 )
-from agent.domain.deadlines import TURN_LEASE, backoff
+from agent.domain.deadlines import REJECTIONS_COUNT_FOR, TURN_LEASE, backoff
+from agent.domain.decision import Refused
 from agent.domain.errors import FenceLost, InvalidInput, ModelUnavailable
-from agent.domain.ids import CustomerId
+from agent.domain.ids import ApprovalId, CustomerId
 from agent.domain.payload import Payload
 from agent.domain.risk import Refusal, Refuse
 from agent.domain.roles import Channel
-from agent.domain.wording import TOO_MANY_STEPS
+from agent.domain.wording import TOO_MANY_STEPS, declined_text, is_for_customer
 from agent.ports import ChatAnswer, ChatRequest
 from agent.steps import gate, resume, tell
-from agent.steps.hand_off import hand_off
+from agent.steps.decide import withdraw
+from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED, hand_off
 from agent.tools.base import Arguments, Caller, Tool, failure, parse_arguments
-from agent.tools.refunds import IssueRefund
-from agent.tools.registry import INSTRUCTIONS, SPECS, TOOLS, HandOff
+from agent.tools.flags import FLAG_FOR_FRAUD
+from agent.tools.registry import EFFECTS, INSTRUCTIONS, SPECS, TOOLS, HandOff
+from agent.tools.status import WithdrawRequest
 from storage import approvals, audit, conversations, outbox, runs
 from storage.runs import Turn
 from storage.transaction import Tx
@@ -86,7 +90,8 @@ def _drive(desk: Desk, turn: Turn) -> None:
         transcript, stopped = _look(desk, turn)
         open_calls = unanswered(transcript)
         if open_calls:
-            for call in open_calls:
+            # A flag first: what it may hold must not run beside it.
+            for call in sorted(open_calls, key=lambda one: one.name != FLAG_FOR_FRAUD.name):
                 _answer_call(desk, turn, call, transcript)
             continue
         if stopped and turn.row.kind != "outcome":
@@ -119,11 +124,20 @@ def _escalate(desk: Desk, turn: Turn) -> bool:
     if turn.row.kind != "outcome" or approval_id is None:
         return False
     with desk.store.transaction(write=False) as tx:
-        rejections = approvals.rejections_like(tx, approval_id)
+        rejected = approvals.get(tx, approval_id)
+        if rejected is None or rejected.status is not Status.REJECTED:
+            return False
+        since = desk.clock.now() - REJECTIONS_COUNT_FOR
+        about = (rejected.tool, rejected.order_id)
+        who, where = rejected.customer_id, turn.conversation_id
+        rejections = approvals.rejections(tx, who, about, where, since)
     if rejections < desk.policy.max_revisions:
         return False
-    hand_off(desk, turn, "max_revisions_exceeded")
-    tell.tell_failed(desk, turn, "max_revisions_exceeded")
+    hand_off(desk, turn, MAX_REVISIONS_EXCEEDED, rejections)
+    told = turn.row.body["told"]
+    reason = str(told.get("reason", "")) if isinstance(told, dict) else ""
+    words = declined_text(rejected, reason)
+    tell.tell_failed(desk, turn, MAX_REVISIONS_EXCEEDED, words, instead=True)
     return True
 
 
@@ -141,7 +155,7 @@ def unanswered(transcript: tuple[ChatMessage, ...]) -> tuple[ToolCall, ...]:
 
 
 def _open(tx: Tx, desk: Desk, turn: Turn) -> bool:
-    """Bring what started the turn into the transcript, once; True when it was heard before."""
+    """Bring what started the turn into the transcript, once; True when nothing is left to say."""
     now = desk.clock.now()
     if turn.row.kind == "outcome":
         if resume.is_heard(tx, turn):
@@ -149,6 +163,10 @@ def _open(tx: Tx, desk: Desk, turn: Turn) -> bool:
             runs.release(tx, turn)
             return True
         resume.resume(tx, turn, now)
+    elif turn.row.kind == "note":
+        resume.resume(tx, turn, now)
+        tell.rest(tx, turn, now)
+        return True
     elif not runs.is_marked(tx, turn.run_id, turn.row.key):
         words = conversations.words_of_run(tx, turn.run_id)
         runs.append(tx, turn, now, ChatMessage("user", words, call_id=turn.row.key))
@@ -207,19 +225,26 @@ def _answer_call(
     result = _run_call(desk, turn, call)
     if result.get("error") == Refusal.INVALID_ARGUMENTS and _malformed(transcript):
         hand_off(desk, turn, "The assistant could not fill in a request.")
+    if result.get("error") == Refusal.TOO_MANY_REJECTIONS:
+        # The refusal says that a person takes over, also in a new conversation.
+        hand_off(desk, turn, MAX_REVISIONS_EXCEEDED, desk.policy.max_revisions)
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
         content = json.dumps(result, ensure_ascii=False)
         runs.append(tx, turn, now, ChatMessage("tool", content, call_id=call.call_id))
-        status = result.get("status") or result.get("error") or "ok"
-        fact = audit.Fact(
-            AuditType.TOOL_RAN,
-            desk.replica,
-            Channel.CHAT,
-            {"tool": call.name[:100], "call_id": call.call_id, "result": status},
-        )
-        audit.append(tx, turn.run_id, now, fact)
+        audit.append(tx, turn.run_id, now, *_ran(desk, call, result))
+
+
+def _ran(desk: Desk, call: ToolCall, result: Payload) -> list[audit.Fact]:
+    """Return what the trail keeps of a call; a draft is kept whole, as nobody else keeps it."""
+    status = result.get("status") or result.get("error") or "ok"
+    data: Payload = {"tool": call.name[:100], "call_id": call.call_id, "result": status}
+    facts = [audit.Fact(AuditType.TOOL_RAN, desk.replica, Channel.CHAT, data)]
+    if "draft" in result:
+        draft: Payload = {"call_id": call.call_id, "draft": result["draft"]}
+        facts.append(audit.Fact(AuditType.DRAFT_MADE, desk.model.name, Channel.CHAT, draft))
+    return facts
 
 
 def _run_call(desk: Desk, turn: Turn, call: ToolCall) -> Payload:
@@ -237,7 +262,7 @@ def _run_tool(desk: Desk, turn: Turn, call: ToolCall, tool: Tool, arguments: Arg
     customer = None if turn.customer_id is None else CustomerId(turn.customer_id)
     if tool.read is not None:
         return tool.read(desk, Caller(customer, turn.conversation_id), arguments)
-    if isinstance(arguments, IssueRefund):
+    if call.name in EFFECTS:
         proposed = gate.Proposed(
             run_id=turn.run_id,
             conversation_id=turn.conversation_id,
@@ -247,8 +272,53 @@ def _run_tool(desk: Desk, turn: Turn, call: ToolCall, tool: Tool, arguments: Arg
             model=desk.model.name,
         )
         return gate.propose(desk, proposed)
+    if isinstance(arguments, WithdrawRequest):
+        return _withdraw(desk, turn, customer, arguments)
     reason = arguments.reason if isinstance(arguments, HandOff) else tool.description
     return hand_off(desk, turn, reason)
+
+
+def _withdraw(
+    desk: Desk, turn: Turn, customer: CustomerId | None, arguments: WithdrawRequest
+) -> Payload:
+    """Take back what the customer means: the request named, else the only one that waits."""
+    if customer is None:
+        return failure(Refusal.NOT_VERIFIED, "Please sign in to the shop first.")
+    named = arguments.approval_id
+    if named is None:
+        meant = _meant(desk, turn)
+        if len(meant) != 1:
+            told = "Which request is meant?" if meant else "No request is waiting."
+            return failure("ambiguous" if meant else "not_found", told)
+        if meant[0].status is Status.CANCELLED:
+            return _withdrawn(meant[0])
+        named = meant[0].id
+    answer = withdraw(desk, ApprovalId(named), customer, heard_in=turn.conversation_id)
+    if isinstance(answer, Refused):
+        return failure(answer.code.value, answer.message)
+    return _withdrawn(answer)
+
+
+def _meant(desk: Desk, turn: Turn) -> list[Approval]:
+    """Return the requests that wait; else what this very turn withdrew before it was cut off."""
+    with desk.store.transaction(write=False) as tx:
+        run = runs.get(tx, turn.run_id)
+        asked = approvals.heard_in(tx, turn.conversation_id)
+    theirs = [a for a in asked if is_for_customer(a)]
+    waiting = [a for a in theirs if a.status is Status.PENDING]
+    return waiting or [
+        a
+        for a in theirs
+        if a.status is Status.CANCELLED
+        and a.decided_at is None
+        and run is not None
+        and a.ended_at is not None
+        and a.ended_at >= run.created_at
+    ]
+
+
+def _withdrawn(cancelled: Approval) -> Payload:
+    return {"ok": True, "status": "cancelled", "approval_id": cancelled.id}
 
 
 def _refuse(desk: Desk, turn: Turn, call: ToolCall, refusal: Refuse) -> Payload:

@@ -1,8 +1,10 @@
-"""The auditor asks whether the trail is whole and the stored payloads are the ones it binds."""
+"""The auditor asks whether the trail is whole and whether the tables are what it tells of."""
 
 from dataclasses import dataclass
 
 from agent.desk import Desk
+from agent.domain.head_checks import Coverage, check_heads
+from agent.domain.replay import Replay, StoredRow, compare
 from agent.domain.trail import (
     BoundPayload,
     Problem,
@@ -11,9 +13,21 @@ from agent.domain.trail import (
     check_payloads,
     check_rows,
 )
-from storage import approvals, audit
-from storage.approvals import StoredPayload
+from agent.ports import HeadCopy
+from storage import audit, audit_heads
 from storage.audit import StoredFact
+from storage.audit_rows import StoredApproval, stored_approvals
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What proves the heads: the key they were signed with, and a copy outside the database.
+
+    Without a key their signatures are not checked.
+    """
+
+    key: bytes | None = None
+    copy: HeadCopy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,40 +38,70 @@ class VerifyReport:
     chains: int
     approvals: int
     problems: tuple[Problem, ...]
+    heads: int = 0
 
 
-def verify(desk: Desk) -> VerifyReport:
-    """Check every chain of the trail and every approval against it; nothing is changed.
+NO_WITNESS = Witness()
 
-    A tail cut off a chain shows only where an approval's own event went with it: the chain alone
-    does not tell how long it was.
+
+def verify(desk: Desk, witness: Witness = NO_WITNESS) -> VerifyReport:
+    """Check chains, signed heads, stored payloads, and the tables against the trail's own story.
+
+    Nothing is changed. A chain that was cut after the newest head is noticed as long as the mark
+    that it has grown is there. Raises OSError when the copy cannot be read.
     """
+    # Before the snapshot: each line of the copy is a head that was committed by then.
+    copied = () if witness.copy is None else tuple(witness.copy.lines())
     with desk.store.transaction(write=False) as tx:
-        # While this reads, others append. An approval and its event are committed together, so
-        # each approval read before the walk has its event in it, and each event of the walk has
-        # its approval among those read after it.
-        before = approvals.stored_payloads(tx)
-        trail = check_events(_event(fact) for fact in audit.walk(tx))
-        after = {stored.id for stored in approvals.stored_payloads(tx)}
+        audit.freeze(tx)
+        heads = check_heads(audit_heads.every(tx), copied, witness.key)
+        replay, coverage = Replay(), Coverage(heads, audit_heads.marks(tx))
+        trail = check_events((to_event(fact) for fact in audit.walk(tx)), replay, coverage)
+        rows = stored_approvals(tx)
+    damaged = tuple(check_payloads((_bound(row) for row in rows), trail.bindings))
     return VerifyReport(
         trail.events,
         trail.chains,
-        len(before),
+        len(rows),
         (
+            *heads.problems,
             *trail.problems,
-            *check_payloads((_bound(stored) for stored in before), trail.bindings),
-            *check_rows(trail.bindings, after),
+            *coverage.problems(),
+            *damaged,
+            *check_rows(trail.bindings, {row.id for row in rows}),
+            *replay.problems,
+            *compare(
+                replay.told,
+                (_row(row) for row in rows),
+                {str(one.approval_id) for one in damaged},
+            ),
         ),
+        heads.heads,
     )
 
 
-def _event(fact: StoredFact) -> TrailEvent:
+def to_event(fact: StoredFact) -> TrailEvent:
+    """Return a stored fact as the checks of the trail see it."""
     return TrailEvent(
         fact.chain, fact.seq, fact.at, fact.type, fact.approval_id, fact.body, fact.hash
     )
 
 
-def _bound(stored: StoredPayload) -> BoundPayload:
+def _bound(row: StoredApproval) -> BoundPayload:
+    sent = {one.number: one.request for one in row.sent}
     return BoundPayload(
-        stored.id, stored.tool, stored.payload_text, stored.payload_hash, stored.policy_version
+        row.id, row.tool, row.payload_text, row.payload_hash, row.policy_version, sent
+    )
+
+
+def _row(row: StoredApproval) -> StoredRow:
+    return StoredRow(
+        approval_id=row.id,
+        status=row.status,
+        tool=row.tool,
+        payload_hash=row.payload_hash,
+        attempts=row.attempts,
+        supersedes=row.supersedes,
+        superseded_by=row.superseded_by,
+        votes=frozenset((vote.actor_id, vote.verdict) for vote in row.votes),
     )

@@ -19,8 +19,11 @@ class ToolClass(StrEnum):
     """What a tool touches decides its way: reads run, the rest goes through the gate."""
 
     READ = "read"
+    DRAFT = "draft"
     MONEY = "money"
-    HAND_OFF = "hand_off"
+    MESSAGE = "message"
+    ACCOUNT = "account"
+    CONVERSATION = "conversation"
 
 
 class Arguments(BaseModel):
@@ -49,7 +52,8 @@ class Caller:
 class Tool:
     """One tool the model may ask for.
 
-    `read` is there for reads only; it returns the tool's result, a JSON object with `ok`.
+    `read` is there for reads and drafts only; it returns the tool's result, a JSON object with
+    `ok`. Tools of money, message and account have an effect instead (agent/tools/registry.py).
     """
 
     name: str

@@ -1,20 +1,39 @@
-"""`issue_refund` proposes money back; `refund_status` tells where earlier requests stand."""
+"""`issue_refund` proposes money back."""
 
+from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from typing_extensions import override
 
 from agent.desk import Desk
-from agent.domain.conversation import CHIP
+from agent.domain.approvals import Approval, amount_of
+from agent.domain.decision import Edits
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import CustomerId
 from agent.domain.money import Money, parse_money
-from agent.domain.payload import Json, Payload
-from agent.domain.risk import RefundProposal, Scope
-from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, read_tool
-from agent.tools.orders import OrderReference
-from storage import approvals
+from agent.domain.payload import Payload
+from agent.domain.policy import Policy
+from agent.domain.risk import Finding, Reason, RefundProposal, RunNow, Scope, assess, recheck
+from agent.ports import Accepted, PaymentAnswer, ProviderStatus, RefundRequest
+from agent.tools.base import Arguments, Caller, Tool, ToolClass
+from agent.tools.effects import (
+    Bound,
+    Effect,
+    EffectAnswer,
+    Judged,
+    Reading,
+    Recorded,
+    Terms,
+    findings_of,
+    order_of,
+)
+from agent.tools.order_facts import Question, gather, read_order, snapshot, without_own_refund
+from agent.tools.orders import OrderReference, own_order
+from storage import attempts
+from storage.transaction import Tx
 
 
 def _whole_number_as_text(value: object) -> object:
@@ -22,6 +41,16 @@ def _whole_number_as_text(value: object) -> object:
 
 
 NumberText = Annotated[str, BeforeValidator(_whole_number_as_text)]
+Confidence = Annotated[
+    NumberText | None,
+    Field(
+        pattern=r"^(0(\.[0-9]{1,6})?|1(\.0{1,6})?)$",
+        description="how sure you are that this is right, 0 to 1",
+    ),
+]
+ModelReason = Annotated[
+    str, Field(min_length=1, max_length=1000, description="why, for the person who decides")
+]
 
 
 class IssueRefund(Arguments):
@@ -33,20 +62,8 @@ class IssueRefund(Arguments):
     scope: Annotated[
         Scope, Field(description="what the customer asked for; unclear if you had to guess")
     ]
-    reason: Annotated[
-        str, Field(min_length=1, max_length=1000, description="why, for the person who decides")
-    ]
-    confidence: Annotated[
-        NumberText | None,
-        Field(
-            pattern=r"^(0(\.[0-9]{1,6})?|1(\.0{1,6})?)$",
-            description="how sure you are that this is right, 0 to 1",
-        ),
-    ] = None
-
-
-class RefundStatus(Arguments):
-    """Arguments of `refund_status`: none; it shows the customer's latest requests."""
+    reason: ModelReason
+    confidence: Confidence = None
 
 
 class _StoredAmount(BaseModel):
@@ -62,16 +79,6 @@ class _StoredPayload(BaseModel):
     order_id: str
     customer_id: str
     amount: _StoredAmount
-
-
-def to_proposal(arguments: IssueRefund, order_id: str) -> RefundProposal:
-    """Read the amount; raises InvalidInput for what the currency cannot hold."""
-    return RefundProposal(
-        order_id=order_id,
-        amount=parse_money(arguments.amount, arguments.currency.upper()),
-        scope=arguments.scope,
-        confidence=None if arguments.confidence is None else Decimal(arguments.confidence),
-    )
 
 
 def refund_payload(*, order_id: str, customer_id: CustomerId, amount: Money) -> Payload:
@@ -94,22 +101,184 @@ def read_refund_payload(text: str) -> tuple[str, Money]:
     return stored.order_id, Money(stored.amount.minor, stored.amount.currency)
 
 
-def _status(desk: Desk, caller: Caller, _arguments: Arguments) -> Payload:
-    if caller.customer_id is None:
-        return failure("not_verified", "Please sign in to the shop first.")
-    with desk.store.transaction(write=False) as tx:
-        found = approvals.latest_of_customer(tx, caller.customer_id, limit=10)
-    requests: list[Json] = [
-        {
-            "approval_id": approval.id,
-            "order_id": approval.order_id,
-            "amount": None if approval.amount is None else str(approval.amount),
-            "status": CHIP[approval.status],
-            "asked_at": approval.created_at.isoformat(),
-        }
-        for approval in found
-    ]
-    return {"ok": True, "requests": requests}
+def to_proposal(arguments: IssueRefund, order_id: str) -> RefundProposal:
+    """Read the amount; raises InvalidInput for what the currency cannot hold."""
+    return RefundProposal(
+        order_id=order_id,
+        amount=parse_money(arguments.amount, arguments.currency.upper()),
+        scope=arguments.scope,
+        confidence=None if arguments.confidence is None else Decimal(arguments.confidence),
+    )
+
+
+class RefundEffect(Effect):
+    """Money back through the payment provider."""
+
+    @property
+    @override
+    def can_look(self) -> bool:
+        return True
+
+    @override
+    def bind(self, desk: Desk, caller: Caller, arguments: Arguments) -> Bound:
+        asked = _arguments(arguments)
+        order = own_order(desk, caller, asked.order_id)
+        proposal = to_proposal(asked, asked.order_id if order is None else order.id)
+        payload = refund_payload(
+            order_id=proposal.order_id,
+            customer_id=caller.customer_id or CustomerId(""),
+            amount=proposal.amount,
+        )
+        return Bound(payload, asked.confidence, asked.reason, asked)
+
+    @override
+    def read(self, desk: Desk, payload: Payload) -> Reading:
+        order = desk.shop.order(order_of(payload) or "")
+        if order is None:
+            return Reading(desk.clock.now(), order_found=False)
+        found = read_order(desk, order)
+        return Reading(found.facts.read_at, found)
+
+    @override
+    def lock(self, tx: Tx, reading: Reading) -> None:
+        if reading.order is not None:
+            attempts.lock_order(tx, reading.order.facts)
+
+    @override
+    def judge(
+        self, tx: Tx, desk: Desk, bound: Bound, reading: Reading, question: Question, now: datetime
+    ) -> Judged:
+        facts = gather(tx, desk, reading.order, question, now)
+        proposal = to_proposal(_arguments(bound.arguments), order_of(bound.payload) or "")
+        return Judged(assess(proposal, facts, desk.policy), snapshot(facts))
+
+    @override
+    def recheck(
+        self,
+        tx: Tx,
+        desk: Desk,
+        payload: Payload,
+        reading: Reading,
+        question: Question,
+        now: datetime,
+    ) -> Judged:
+        facts = gather(tx, desk, reading.order, question, now)
+        return Judged(recheck(_amount(payload), facts) or RunNow(), snapshot(facts))
+
+    @override
+    def weigh(
+        self, tx: Tx, desk: Desk, row: Approval, reading: Reading, question: Question, now: datetime
+    ) -> tuple[Finding, ...]:
+        unclear = any(found.code is Reason.AMBIGUOUS for found in row.findings)
+        proposal = RefundProposal(
+            order_id=order_of(row.payload) or "",
+            amount=_amount(row.payload),
+            scope="unclear" if unclear else "partial",
+            confidence=None if row.confidence is None else Decimal(row.confidence),
+        )
+        facts = gather(tx, desk, reading.order, question, now)
+        return findings_of(assess(proposal, facts, desk.policy))
+
+    @override
+    def terms(self, policy: Policy, payload: Payload) -> Terms:
+        rules = policy.refunds
+        return Terms(
+            policy.tier_for(_amount(payload)),
+            timedelta(seconds=rules.decide_within_s),
+            rules.use_within_s,
+        )
+
+    @override
+    def change(self, desk: Desk, payload: Payload, edits: Edits) -> Payload:
+        before, after = _amount(payload), edits.amount or _amount(payload)
+        if replace(edits, amount=None, order_id=None) != Edits():
+            raise InvalidInput("edits", "of a refund only amount and order_id can be changed")
+        if after.currency != before.currency:
+            raise InvalidInput("amount", f"is not of the request's currency ({before})")
+        if after.minor <= 0:
+            raise InvalidInput("amount", "a refund must be more than zero")
+        named = order_of(payload) or ""
+        if edits.order_id is not None:
+            order = desk.shop.order(edits.order_id)
+            if order is None:
+                raise InvalidInput("order_id", "there is no such order")
+            named = order.id
+        customer = CustomerId(str(payload["customer_id"]))
+        changed = refund_payload(order_id=named, customer_id=customer, amount=after)
+        if changed == payload:
+            raise InvalidInput("amount", "is the same as before")
+        return changed
+
+    @override
+    def describe_change(self, before: Payload, after: Payload) -> str:
+        told = []
+        if _amount(before) != _amount(after):
+            told.append(f"the amount from {_amount(before)} to {_amount(after)}")
+        if order_of(before) != order_of(after):
+            told.append(f"the order from {order_of(before)} to {order_of(after)}")
+        return " and ".join(told)
+
+    @override
+    def exceeds(self, before: Payload, after: Payload) -> bool:
+        same = order_of(before) == order_of(after)
+        return not same or _amount(after).exceeds(_amount(before))
+
+    @override
+    def check(self, approval: Approval) -> None:
+        read_refund_payload(approval.payload_text)
+
+    @override
+    def run(self, desk: Desk, approval: Approval) -> EffectAnswer:
+        return recorded(desk.payments.refund(_request(approval)))
+
+    @override
+    def look(self, desk: Desk, approval: Approval) -> EffectAnswer | None:
+        found = desk.payments.find(_request(approval))
+        return None if found is None else recorded(found)
+
+
+def own_left_out(reading: Reading, approval: Approval) -> Reading:
+    """Return the reading as if the approval's own refund were not in the provider's book."""
+    amount = amount_of(approval.payload)
+    if reading.order is None or amount is None:
+        return reading
+    without = without_own_refund(reading.order, approval.idempotency_key, amount)
+    return replace(reading, order=without)
+
+
+def _arguments(arguments: Arguments) -> IssueRefund:
+    if not isinstance(arguments, IssueRefund):
+        raise TypeError("issue_refund takes IssueRefund")
+    return arguments
+
+
+def _amount(payload: Payload) -> Money:
+    amount = amount_of(payload)
+    if amount is None:
+        raise InvalidInput("amount", "is missing")
+    return amount
+
+
+def _request(approval: Approval) -> RefundRequest:
+    order_id, amount = read_refund_payload(approval.payload_text)
+    return RefundRequest(approval.idempotency_key, approval.id, order_id, amount)
+
+
+def recorded(answer: PaymentAnswer) -> EffectAnswer:
+    """Return the provider's answer as every effect gives it."""
+    if not isinstance(answer, Accepted):
+        return answer
+    refund = answer.refund
+    record: Payload = {
+        "refund_id": refund.id,
+        "provider_status": refund.status.value,
+        "replayed": answer.replayed,
+    }
+    return Recorded(
+        record,
+        done=refund.status is not ProviderStatus.FAILED,
+        settled=refund.status is not ProviderStatus.PENDING,
+    )
 
 
 ISSUE_REFUND = Tool(
@@ -125,11 +294,4 @@ ISSUE_REFUND = Tool(
     impact="high",
     reversible="no",
     triggers="the payment provider pays the customer back",
-)
-
-REFUND_STATUS = read_tool(
-    "refund_status",
-    "Show where the customer's refund requests stand.",
-    RefundStatus,
-    _status,
 )

@@ -27,7 +27,11 @@ def _check(desk: Desk, _caller: Caller, arguments: Arguments) -> Payload:
     )
     hits = [topic for topic in ranked if asked.intersection(topic.keywords)][:_MOST_PASSAGES]
     passages: list[Json] = [{"title": t.title, "text": t.text} for t in hits]
-    return {"ok": True, "passages": passages}
+    templates: list[Json] = [
+        {"name": name, "subject": template.subject}
+        for name, template in sorted(desk.policy.emails.templates.items())
+    ]
+    return {"ok": True, "passages": passages, "email_templates": templates}
 
 
 CHECK_POLICY = read_tool(
