@@ -19,6 +19,7 @@ from agent.providers.ledger_payments import LedgerPayments
 from agent.steps.receive import token_hash
 from bot.sandbox.cast import CHANNELS, PEOPLE, USER_GROUPS
 from bot.sandbox.guard import SandboxGuard
+from bot.sandbox.mail_routes import mail_routes
 from bot.sandbox.payments_faults import FaultyPayments
 from bot.sandbox.problems import answer_problems
 from bot.sandbox.shop_routes import ShopSandbox, shop_routes
@@ -30,6 +31,7 @@ from storage.transaction import Tx
 PREFIX = "/sandbox"
 TEAM_ID = SlackSandboxConfig.team_id
 APPROVALS, ONCALL, REVIEW = (channel.id for channel in CHANNELS)
+MAIL_FROM = "ShopStream <support@shopstream.example>"
 # The person at the keyboard is the desk's operator while everything runs on this machine.
 _OPERATOR = ActorId("act_operator")
 # Customers who are also people of the desk.
@@ -114,6 +116,7 @@ def sandbox_mount(parts: Parts, slack: FastAPI, secrets: Secrets) -> Mount:
         clock=parts.desk.clock,
     )
     app.include_router(shop_routes(shop))
+    app.include_router(mail_routes(parts.desk.store))
     return Mount(PREFIX, app=SandboxGuard(app, prefix=PREFIX))
 
 
