@@ -4,8 +4,9 @@ Each fault is a finding with its place, never an exception: an auditor wants all
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from typing_extensions import override
 
@@ -32,13 +33,14 @@ class TrailEvent:
 
 @dataclass(frozen=True, slots=True)
 class BoundPayload:
-    """What the hash of an approval binds, as it lies in the database."""
+    """What the hash of an approval binds, as it lies in the database; `sent` is by attempt."""
 
     approval_id: ApprovalId
     tool: str
     payload_text: str
     payload_hash: str
     policy_version: str
+    sent: Mapping[int, str] = field(default_factory=dict)
 
 
 class Flaw(StrEnum):
@@ -50,29 +52,42 @@ class Flaw(StrEnum):
     COLUMN = "column"
     TWICE = "twice"
     PAYLOAD = "payload"
+    SENT = "sent"
     UNBOUND = "unbound"
     ROW_GONE = "row_gone"
+    MOVE = "move"
+    REPLAY = "replay"
+    HEAD = "head"
+    SIGNATURE = "signature"
+    COPY = "copy"
+    CUT = "cut"
+    REWRITTEN = "rewritten"
+    UNSIGNED = "unsigned"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault: at an event of a chain, at an approval, or between the two."""
+    """One fault: at an event of a chain, at an approval, between the two, or at a signed head."""
 
     flaw: Flaw
     what: str
     chain: str | None = None
     seq: int | None = None
     approval_id: str | None = None
+    head: int | None = None
 
     @override
     def __str__(self) -> str:
         """Return the place and the sentence."""
         places = []
+        if self.head is not None:
+            places.append(f"head {self.head}")
         if self.chain is not None:
             places.append(f"chain {self.chain} seq {self.seq}")
         if self.approval_id is not None:
             places.append(f"approval {self.approval_id}")
-        return f"{', '.join(places)}: {self.what} ({self.flaw})"
+        place = f"{', '.join(places)}: " if places else ""
+        return f"{place}{self.what} ({self.flaw})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,13 @@ class Binding:
     chain: str
     seq: int
     payload_hash: str
+
+
+class Observer(Protocol):
+    """Sees every event of a walk over the trail, in its order."""
+
+    def see(self, event: TrailEvent, body: Payload | None) -> None:
+        """Take an event in; `body` is None where its text cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +116,11 @@ class CheckedTrail:
     problems: tuple[Problem, ...]
 
 
-def check_events(events: Iterable[TrailEvent]) -> CheckedTrail:
+def check_events(events: Iterable[TrailEvent], *observers: Observer) -> CheckedTrail:
     """Check each chain against itself; `events` come chain by chain, by seq, one at a time.
 
-    A fault is named once: the walk goes on from the row as it is stored.
+    A fault is named once: the walk goes on from the row as it is stored. Observers see what this
+    walk sees, so that a long trail is read once.
     """
     problems: list[Problem] = []
     bindings: dict[str, Binding] = {}
@@ -109,13 +132,16 @@ def check_events(events: Iterable[TrailEvent]) -> CheckedTrail:
             chains += 1
             previous = None
         problems += _check_place(event, previous)
+        body: Payload | None = None
         try:
-            body = _read_body(event.body)
+            body = read_body(event.body)
         except (InvalidInput, ValueError) as error:
             problems.append(_at(event, Flaw.TEXT, f"the text is not an event's: {error}"))
         else:
             problems += _check_columns(event, body)
             problems += _bind(event, body, bindings)
+        for observer in observers:
+            observer.see(event, body)
         previous = event
     return CheckedTrail(number, chains, bindings, tuple(problems))
 
@@ -123,7 +149,7 @@ def check_events(events: Iterable[TrailEvent]) -> CheckedTrail:
 def check_payloads(
     payloads: Iterable[BoundPayload], bindings: Mapping[str, Binding]
 ) -> Iterator[Problem]:
-    """Yield each approval whose stored bytes, stored hash and event do not agree."""
+    """Yield each approval whose stored bytes, sent bytes, stored hash and event do not agree."""
     for payload in payloads:
         binding = bindings.get(payload.approval_id)
         if binding is None:
@@ -140,6 +166,10 @@ def check_payloads(
                 None if binding is None else binding.seq,
                 payload.approval_id,
             )
+        for attempt, sent in payload.sent.items():
+            if sent != payload.payload_text:
+                what = f"attempt {attempt} sent something else than the payload"
+                yield Problem(Flaw.SENT, what, approval_id=payload.approval_id)
 
 
 def check_rows(bindings: Mapping[str, Binding], stored: Collection[str]) -> Iterator[Problem]:
@@ -170,7 +200,8 @@ def _hash(previous: str, body: str) -> str | None:
         return None
 
 
-def _read_body(text: str) -> Payload:
+def read_body(text: str) -> Payload:
+    """Return what an event's text says; raises InvalidInput or ValueError when it says nothing."""
     body = parse_strict(text)
     if canonical(body) != text:
         raise InvalidInput("body", "not in canonical form")

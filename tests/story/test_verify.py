@@ -37,6 +37,7 @@ def told(story: Story) -> Approval:
 def intrude(story: Story, statement: str, **values: object) -> None:
     """Change the database as somebody who may drop the guards of the trail."""
     store = story.desk.store
+    story.damaged.append(statement)
     with store.transaction() as tx:
         if "audit" in statement:
             for guard in _GUARDS[store.dialect]:

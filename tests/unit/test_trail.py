@@ -70,6 +70,24 @@ def test_an_empty_trail_has_no_problems() -> None:
     assert (checked.events, checked.chains, checked.problems) == (0, 0, ())
 
 
+def test_observers_see_each_event_with_its_text_in_order() -> None:
+    class Seen:
+        def __init__(self) -> None:
+            self.events: list[tuple[str, int, bool]] = []
+
+        def see(self, event: TrailEvent, body: Payload | None) -> None:
+            """Keep the place, and whether the text could be read."""
+            is_its_text = body is not None and body["seq"] == event.seq
+            self.events.append((event.chain, event.seq, is_its_text))
+
+    events = [*chain("desk", AuditType.BREAKER_RESET), *run()]
+    events[2] = replace(events[2], body="{}}")
+    first, second = Seen(), Seen()
+    check_events(events, first, second)
+    readable = [("run_1", seq, seq != 2) for seq in range(1, 5)]
+    assert first.events == second.events == [("desk", 1, True), *readable]
+
+
 def rehashed(event: TrailEvent, previous: str, body: str) -> TrailEvent:
     return replace(event, body=body, hash=event_hash(previous, body))
 
@@ -137,13 +155,8 @@ def stored(**changes: str) -> BoundPayload:
     bound = payload_hash(
         tool="issue_refund", payload=payload, approval_id=approval_id, policy_version="p1"
     )
-    columns = {
-        "tool": "issue_refund",
-        "payload_text": canonical(payload),
-        "payload_hash": bound,
-        "policy_version": "p1",
-    }
-    return BoundPayload(approval_id, **(columns | changes))
+    row = BoundPayload(approval_id, "issue_refund", canonical(payload), bound, "p1")
+    return replace(row, **changes)  # type: ignore[arg-type]
 
 
 def bindings() -> dict[str, Binding]:
@@ -213,3 +226,15 @@ def test_an_approval_that_is_gone_is_found() -> None:
 )
 def test_a_problem_names_its_place(problem: Problem, text: str) -> None:
     assert str(problem) == text
+
+
+def test_a_request_that_is_not_the_payload_is_named() -> None:
+    text = stored().payload_text
+    row = replace(stored(), sent={1: text, 2: text.replace("1", "2")})
+    (problem,) = check_payloads([row], bindings())
+    assert str(problem) == "approval apr_1: attempt 2 sent something else than the payload (sent)"
+
+
+def test_a_problem_of_no_place_is_its_sentence() -> None:
+    assert str(Problem(Flaw.COPY, "line 2 is no head")) == "line 2 is no head (copy)"
+    assert str(Problem(Flaw.HEAD, "is missing", head=3)) == "head 3: is missing (head)"
