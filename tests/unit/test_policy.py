@@ -41,8 +41,8 @@ def in_dollars(*rules: dict[str, object]) -> Change:
 def test_the_shipped_policy_is_that_of_the_design() -> None:
     assert SHIPPED.auto_limit("USD") == usd("50.00")
     assert SHIPPED.confidence_min() == Decimal("0.90")
-    assert SHIPPED.decide_within() == timedelta(minutes=30)
-    assert SHIPPED.use_within() == timedelta(minutes=15)
+    assert SHIPPED.refunds.decide_within_s == 30 * 60
+    assert SHIPPED.refunds.use_within_s == 15 * 60
     assert SHIPPED.refunds.earlier_no_s == 30 * 24 * 3600
     assert SHIPPED.refunds.cumulative_window_s == 24 * 3600
     assert SHIPPED.max_revisions == 3
