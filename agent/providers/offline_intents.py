@@ -4,9 +4,23 @@ import re
 from collections.abc import Callable
 
 from agent.providers import offline_answers as answers
+from agent.providers.offline_again import ask_again
 from agent.providers.offline_amounts import spoken_amounts, with_digits
+from agent.providers.offline_mail import plan_draft, plan_email, send_draft
+from agent.providers.offline_offers import (
+    ASK_MAIL,
+    ASK_REQUEST,
+    OFFER_AGAIN,
+    OFFER_SEND,
+    SOMETHING_ELSE,
+    asks_something,
+    offered_refund,
+    offers_person,
+)
 from agent.providers.offline_orders import find_refs
-from agent.providers.offline_refund import ask_again, plan_refund, take_offer
+from agent.providers.offline_outcomes import stands_words
+from agent.providers.offline_refund import plan_refund, take_offer
+from agent.providers.offline_requests import EMAIL, waiting
 from agent.providers.offline_search import (
     LIST_ORDERS,
     Found,
@@ -17,15 +31,12 @@ from agent.providers.offline_search import (
     order_reads,
     signed_out,
 )
-from agent.providers.offline_transcript import Call, Move, Say, Turn, Wanted
+from agent.providers.offline_transcript import Call, Given, Move, Say, Turn, Wanted
 from agent.providers.offline_wish import Piece, read_wish
+from agent.providers.offline_withdraw import still_waiting_words, take_back
 from agent.providers.offline_words import (
-    OFFER_AGAIN,
-    SOMETHING_ELSE,
     Intent,
     intent_of,
-    offered_refund,
-    offers_person,
     only_asks,
     plain_text,
     quote,
@@ -41,6 +52,25 @@ _SEVERAL = re.compile(r"\b(?:orders|purchases|everything i)\b")
 _ADDS_TO_A_REQUEST = frozenset({
     Intent.REFUND, Intent.COMPLAINT, Intent.CANCEL, Intent.ORDER, Intent.FINE,
 })  # fmt: skip
+# What an e-mail is to say, or which request is meant, may be said in any words.
+_IN_ANY_WORDS = frozenset({Intent.EMAIL, Intent.DRAFT, Intent.WITHDRAW, Intent.NEVER_MIND})
+_ENDS_A_REQUEST = frozenset({
+    Intent.ABOUT, Intent.HUMAN, Intent.NEWS, Intent.WITHDRAW, Intent.NEVER_MIND,
+})  # fmt: skip
+_PICKS = frozenset({
+    None, Intent.FINE, Intent.ORDER, Intent.STATUS, Intent.REFUND, Intent.COMPLAINT,
+    Intent.CANCEL, Intent.WITHDRAW,
+})  # fmt: skip
+_NEW_REFUND = re.compile(
+    r"^(?:\W|please|no)*(?:refund (?:me|us|[$€£¥]?[0-9])|i(?:'d| would)? (?:want|like|need))"
+)
+_CANCEL_IT = re.compile(
+    r"^(?:\W|please|no|oh|sorry|then|and)*(?:cancel|withdraw"
+    r"|(?:cancel|stop|withdraw|undo|drop|revoke) (?:it|that|this|them))"
+    r"(?: please| then| again)*\W*$"
+)
+_SEND_IT = re.compile(r"^(?:\W|yes|ok|okay|please|then|and|good)*send (?:it|that|this|the)\b")
+_MAIL = re.compile(r"\be-?mails?\b")
 _SMALL_TALK = frozenset({None, Intent.FINE, Intent.THANKS, Intent.HELLO})
 
 
@@ -52,8 +82,9 @@ def move_for(turn: Turn) -> Move:
     intent = _intent(turn.asked.content)
     older = (_intent(text) for text in turn.thread()[1:])
     pending = next((found for found in older if found is not None), None)
-    if pending is not None and (intent is None or intent in _ADDS_TO_A_REQUEST):
-        intent = Intent.REFUND if intent is Intent.REFUND else pending
+    if pending is not None and _goes_on(turn, intent):
+        asks_anew = intent is Intent.REFUND and pending not in _IN_ANY_WORDS
+        intent = Intent.REFUND if asks_anew else pending
     return Say(answers.CLARIFY) if intent is None else _HANDLERS[intent](turn)
 
 
@@ -67,6 +98,13 @@ def _intent(content: str) -> Intent | None:
     return Intent.ORDER if intent is None and refs else intent
 
 
+def _goes_on(turn: Turn, intent: Intent | None) -> bool:
+    """Tell whether a message of an intent only adds to the request before it."""
+    if intent is None or intent in _ADDS_TO_A_REQUEST:
+        return True
+    return ASK_MAIL in turn.last_said() and intent not in _ENDS_A_REQUEST
+
+
 def _reply_to_offer(turn: Turn) -> Move | None:
     text, said = turn.text, turn.last_said()
     intent, offer = intent_of(text), offered_refund(said)
@@ -76,11 +114,38 @@ def _reply_to_offer(turn: Turn) -> Move | None:
     if short and says_yes(text):
         if OFFER_AGAIN in said:
             return ask_again(turn)
+        if OFFER_SEND in said:
+            return send_draft(turn)
         if offers_person(said):
             return _hand_off(turn, turn.last_asked())
-    if (short or intent is Intent.WITHDRAW) and says_no(text):
+    if short and says_no(text):
         return Say(answers.GOODBYE if SOMETHING_ELSE in said else answers.FINE)
+    return _reply_about_request(turn, intent)
+
+
+def _reply_about_request(turn: Turn, intent: Intent | None) -> Move | None:
+    """Return the answer to words that mean what was just asked, or a request that waits."""
+    text, said = turn.text, turn.last_said()
+    waits = bool(waiting(turn))
+    if OFFER_SEND in said and _SEND_IT.search(text):
+        return send_draft(turn)
+    if ASK_REQUEST in said and intent in _PICKS and not _NEW_REFUND.search(text):
+        return take_back(turn)
+    if intent is Intent.NEVER_MIND and asks_something(said):
+        return _fine(turn)
+    if intent is Intent.NEVER_MIND and SOMETHING_ELSE in said and not waits:
+        return Say(answers.GOODBYE)
+    if intent is Intent.WITHDRAW and asks_something(said) and not waits:
+        return Say(answers.FINE)
+    if waits and not asks_something(said) and _CANCEL_IT.search(text):
+        return take_back(turn)
     return None
+
+
+def _fine(turn: Turn) -> Move:
+    """Drop what was asked about; what waits for people goes on and is not kept quiet."""
+    words = still_waiting_words(turn)
+    return Say(f"All right. {words} {SOMETHING_ELSE}" if words else answers.FINE)
 
 
 def _plain_yes(text: str) -> bool:
@@ -109,15 +174,17 @@ def _news(turn: Turn) -> Move:
     if not isinstance(found, list):
         return Say(answers.UNREADABLE_RESULT)
     requests = [one for one in found if isinstance(one, dict) and one.get("status") != "replaced"]
+    if _MAIL.search(turn.text):
+        requests = [one for one in requests if one.get("tool") == EMAIL] or requests
     asked = [r for r in requests if any(ref.names(str(r.get("order_id"))) for ref in refs)]
     orders = [order for ref in refs if (order := turn.looked_up(ref.reference))]
     if orders and not asked:
         return Say(" ".join(answers.no_request_words(order) for order in orders))
-    return Say(answers.stands_words(asked or requests))
+    return Say(stands_words(asked or requests))
 
 
 def _policy(turn: Turn) -> Move:
-    question = {"question": quote(turn.asked.content, _MAX_QUESTION)}
+    question: Given = {"question": quote(turn.asked.content, _MAX_QUESTION)}
     reads = fresh_reads(turn, [Wanted("check_policy", question)])
     if reads:
         return Call(reads)
@@ -162,7 +229,10 @@ _HANDLERS: dict[Intent, Callable[[Turn], Move]] = {
     Intent.ABOUT: _says(answers.ABOUT),
     Intent.HUMAN: _hand_off,
     Intent.AGAIN: ask_again,
-    Intent.WITHDRAW: _says(answers.WITHDRAW),
+    Intent.WITHDRAW: take_back,
+    Intent.NEVER_MIND: take_back,
+    Intent.DRAFT: plan_draft,
+    Intent.EMAIL: plan_email,
     Intent.NEWS: _news,
     Intent.REPLACE: _says(answers.REPLACE),
     Intent.POLICY: _policy,

@@ -12,9 +12,12 @@ from typing_extensions import override
 from agent.domain.conversation import ChatMessage, ToolCall
 from agent.ports import ChatAnswer, ChatModel, ChatRequest
 from agent.providers import offline_answers as answers
+from agent.providers.offline_fraud import FLAG, flag_for
 from agent.providers.offline_intents import move_for
-from agent.providers.offline_transcript import Call, Move, Say, read_outcome, read_turn
-from agent.providers.offline_words import SOMETHING_ELSE
+from agent.providers.offline_offers import SOMETHING_ELSE
+from agent.providers.offline_outcomes import outcome_words
+from agent.providers.offline_search import READS
+from agent.providers.offline_transcript import Call, Move, Say, Wanted, read_outcome, read_turn
 
 NAME = "offline-1"
 
@@ -35,36 +38,48 @@ class OfflineModel(ChatModel):
     @override
     def complete(self, request: ChatRequest) -> ChatAnswer:
         """Answer by the rules; the same transcript always gets the same answer."""
-        move = _next_move(request.messages)
-        offered = {tool.name for tool in request.tools}
+        offered = frozenset(tool.name for tool in request.tools)
+        move = _next_move(request.messages, offered)
         if isinstance(move, Call) and not offered.issuperset(w.name for w in move.wanted):
             move = Say(answers.UNABLE)
         return _answer(move, request.messages)
 
 
-def _next_move(messages: Sequence[ChatMessage]) -> Move:
+def _next_move(messages: Sequence[ChatMessage], offered: frozenset[str]) -> Move:
     turn = read_turn(messages)
     if turn is None:
         return Say(SOMETHING_ELSE)
     outcome = read_outcome(turn.asked)
     if outcome is not None:
-        return Say(answers.outcome_words(outcome))
+        return Say(outcome_words(outcome))
     if turn.results("hand_off"):
         handed = turn.results("hand_off")[-1].result
         return Say(answers.HANDED_OFF if handed.get("ok") is True else answers.UNABLE)
     if len(turn.steps) > _MOST_STEPS:
         return Say(answers.UNABLE)
     move = move_for(turn)
+    flag = flag_for(turn) if FLAG in offered else None
+    if flag is not None:
+        move = _with_flag(move, flag)
     if isinstance(move, Call) and any(turn.made(wanted) for wanted in move.wanted):
         return Say(answers.UNREADABLE_RESULT)
     return move
+
+
+def _with_flag(move: Move, flag: Wanted) -> Move:
+    """Let a flag go along as soon as the reads are made that tell what it is about."""
+    if isinstance(move, Say):
+        return Call((flag,))
+    if all(wanted.name in READS for wanted in move.wanted):
+        return move
+    return Call((flag, *move.wanted))
 
 
 def _answer(move: Move, messages: Sequence[ChatMessage]) -> ChatAnswer:
     text = move.text if isinstance(move, Say) else ""
     number = _next_number(messages)
     calls = tuple(
-        ToolCall(f"call_{number}_{i}", w.name, json.dumps(w.arguments, ensure_ascii=False))
+        ToolCall(f"call_{number}_{i}", w.name, json.dumps(dict(w.arguments), ensure_ascii=False))
         for i, w in enumerate(move.wanted if isinstance(move, Call) else ())
     )
     said = text or " ".join(call.arguments for call in calls)

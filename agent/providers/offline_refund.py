@@ -8,13 +8,13 @@ from agent.domain.errors import InvalidInput
 from agent.domain.money import Money, parse_money
 from agent.providers.offline_amounts import Exact, Share, Unreadable
 from agent.providers.offline_answers import (
-    CLARIFY,
-    NOT_AGAIN,
     UNREADABLE_RESULT,
     nothing_left_words,
-    refund_words,
 )
+from agent.providers.offline_offers import ASK_AMOUNT, offer_refund
 from agent.providers.offline_orders import SeenOrder, pieces_meant, read_order
+from agent.providers.offline_outcomes import edited_words, refund_words
+from agent.providers.offline_requests import Request, edited_refund
 from agent.providers.offline_search import (
     Found,
     Missing,
@@ -28,7 +28,7 @@ from agent.providers.offline_search import (
 )
 from agent.providers.offline_transcript import Call, Move, Say, Turn, Wanted
 from agent.providers.offline_wish import Piece, read_wish
-from agent.providers.offline_words import ASK_AMOUNT, complains, offer_refund, quote
+from agent.providers.offline_words import complains, quote
 
 # How sure: order and amount said; one of them beyond doubt from what came before; the whole order
 # taken because no part was named; a guess that a person should look at.
@@ -38,7 +38,6 @@ _MOST_PROPOSALS = 5
 _STRAY_NUMBER = re.compile(
     r"\b(?:refund|reimburse|credit|give|pay)(?: (?:me|us|back|of|just|only))* -?[$€£¥]?[0-9]"
 )
-_ASKED_AGAIN = {"order_id", "amount", "currency", "scope", "reason", "confidence"}
 _ORDER_WORD = re.compile(r"\b(?:order|purchase|parcel|package|delivery)\b")
 
 _MORE_THAN_ONE = Question(f"I read more than one amount. {ASK_AMOUNT}")
@@ -70,6 +69,10 @@ class Target:
             },
         )
 
+    def edited(self, turn: Turn) -> Request | None:
+        """Return the request of exactly this refund that a person has changed for good."""
+        return edited_refund(turn, self.order_id, self.amount, self.currency)
+
 
 def plan_refund(turn: Turn, *, offer: str | None = None) -> Move:
     """Return the next move towards a refund.
@@ -95,7 +98,10 @@ def plan_refund(turn: Turn, *, offer: str | None = None) -> Move:
     question = next((part for part in parts if isinstance(part, Question)), None)
     if question is not None:
         return Say(question.text)
-    targets = [part for part in parts if isinstance(part, Target)][:_MOST_PROPOSALS]
+    wanted = [part for part in parts if isinstance(part, Target)][:_MOST_PROPOSALS]
+    final = {target: edit for target in wanted if (edit := target.edited(turn)) is not None}
+    notes += [edited_words(edit) for edit in final.values()]
+    targets = [target for target in wanted if target not in final]
     if not targets:
         return Say(" ".join(dict.fromkeys(notes)) or UNREADABLE_RESULT)
     if offer is not None and not amounts:
@@ -115,22 +121,10 @@ def take_offer(turn: Turn, amount: str, currency: str, order_id: str) -> Move:
     if order is None:
         return Say(UNREADABLE_RESULT)
     target = _exact(Exact(amount, (currency,), 0), order, _CLEAR)
+    edit = target.edited(turn)
+    if edit is not None:
+        return Say(edited_words(edit))
     return Call((target.wanted(_reason(turn, target.scope)),))
-
-
-def ask_again(turn: Turn) -> Move:
-    """Return the next move towards the last proposal once more, if it came to nothing."""
-    proposal = turn.last_proposal()
-    last = {} if proposal is None else {k: str(v) for k, v in proposal.arguments.items()}
-    if proposal is None or not last.keys() >= _ASKED_AGAIN:
-        return Say(CLARIFY)
-    if turn.results("issue_refund"):
-        return Say(" ".join(dict.fromkeys(proposal_words(turn))))
-    ended = turn.last_outcome(last["order_id"]) or str(proposal.result.get("status"))
-    if ended in NOT_AGAIN:
-        return Say(NOT_AGAIN[ended].format(order=last["order_id"]))
-    reads = fresh_reads(turn, [lookup(last["order_id"])])
-    return Call(reads or (Wanted("issue_refund", last),))
 
 
 def proposal_words(turn: Turn) -> list[str]:

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.providers.offline_answers import SIGN_IN, listing, nothing_left_words
+from agent.providers.offline_offers import ASK_AMOUNT, ASK_ITEM, ASK_ORDER, OFFER_PERSON
 from agent.providers.offline_orders import OrderRef, SeenLine, SeenOrder, lines_named
-from agent.providers.offline_transcript import Turn, Wanted
+from agent.providers.offline_transcript import CONFIDENTIAL, Turn, Wanted
 from agent.providers.offline_wish import Piece, points_at_earlier_item
-from agent.providers.offline_words import ASK_AMOUNT, ASK_ITEM, ASK_ORDER, OFFER_PERSON
 
 LIST_ORDERS = Wanted("list_orders", {})
+# The tools that only look something up.
+READS = frozenset({"lookup_order", "list_orders", "check_policy", "refund_status"})
 
 _NAMES_A_THING = re.compile(
     r"\b(?:the|my|that|this|those|these|for|return(?:ing)?)"
@@ -137,7 +139,10 @@ def find_orders(turn: Turn, piece: Piece) -> list[Hit]:
 
 def signed_out(turn: Turn) -> bool:
     """Tell whether a tool said in this turn that the visitor is nobody it knows."""
-    return any(step.result.get("error") == "not_verified" for step in turn.steps)
+    return any(
+        step.result.get("error") == "not_verified" and step.name not in CONFIDENTIAL
+        for step in turn.steps
+    )
 
 
 def which_item(order: SeenOrder, lines: Sequence[SeenLine]) -> Question:

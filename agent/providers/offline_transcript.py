@@ -1,24 +1,23 @@
 """The transcript as the offline model reads it: what is asked now, and what came before."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.domain.conversation import ChatMessage
+from agent.domain.conversation import ChatMessage, ToolCall
+from agent.providers.offline_offers import QUESTIONS, offered_refund
 from agent.providers.offline_orders import SeenOrder, find_refs, read_order
-from agent.providers.offline_words import (
-    ASK_AMOUNT,
-    ASK_ITEM,
-    ASK_ORDER,
-    Intent,
-    intent_of,
-    offered_refund,
-    plain_text,
-)
+from agent.providers.offline_words import Intent, intent_of, plain_text
 
 OUTCOME_EVENT = "approval_outcome"
+# What the customer never hears of: neither its result nor its outcome.
+CONFIDENTIAL = frozenset({"flag_for_fraud"})
 _MAX_THREAD = 4
-_ORDER_TOOLS = frozenset({"lookup_order", "issue_refund"})
+_ORDER_TOOLS = frozenset({"lookup_order", "issue_refund", "send_email", "compose_reply"})
+
+
+# The arguments of a call.
+Given = Mapping[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Wanted:
     """A tool call that the model wants to make."""
 
     name: str
-    arguments: dict[str, str]
+    arguments: Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +128,12 @@ class Turn:
             texts.append(question.content)
         return tuple(texts)
 
-    def last_proposal(self) -> Step | None:
-        """Return the newest refund proposed before, of the order spoken of if that is known."""
-        made = [step for step in _steps(self.earlier) if step.name == "issue_refund"]
+    def last_proposal(self, tool: str = "issue_refund") -> Step | None:
+        """Return the newest call of a tool before, of the order spoken of if that is known."""
+        made = [step for step in steps_of(self.earlier) if step.name == tool]
         topic = self.topic()
         about = [step for step in made if step.arguments.get("order_id") == topic]
         return next(reversed(about or made), None)
-
-    def last_outcome(self, order_id: str) -> str | None:
-        """Return how the newest request about an order ended, None if none has."""
-        for message in reversed(self.earlier):
-            fields = read_outcome(message)
-            if fields is not None and fields.get("order_id") == order_id:
-                return str(fields.get("outcome"))
-        return None
 
     def last_asked(self) -> str:
         """Return the customer's message before this one, empty if there is none."""
@@ -168,16 +159,20 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn | None:
     return Turn(
         asked=messages[place],
         earlier=tuple(messages[:place]),
-        steps=tuple(_steps(messages[place + 1 :])),
+        steps=tuple(steps_of(messages[place + 1 :])),
     )
 
 
 def read_outcome(message: ChatMessage) -> dict[str, object] | None:
-    """Return the fields of a system message that tells an outcome, None for any other message."""
+    """Return the fields of an outcome that the customer must hear, None for any other message.
+
+    Other system messages, such as a person's edit, are there to be known and not to be answered.
+    """
     if message.role != "system":
         return None
     fields = read_object(message.content)
-    return fields if fields.get("event") == OUTCOME_EVENT else None
+    heard = fields.get("event") == OUTCOME_EVENT and str(fields.get("tool")) not in CONFIDENTIAL
+    return fields if heard else None
 
 
 def read_object(text: str) -> dict[str, object]:
@@ -191,7 +186,7 @@ def read_object(text: str) -> dict[str, object]:
 
 def _is_answered_by(said: str, reply: str) -> bool:
     """Tell whether a message goes on with what the agent asked, rather than beginning anew."""
-    if any(question in said for question in (ASK_ORDER, ASK_ITEM, ASK_AMOUNT)):
+    if any(question in said for question in QUESTIONS):
         return True
     return offered_refund(said) is not None and intent_of(plain_text(reply)) is not Intent.REFUND
 
@@ -205,13 +200,23 @@ def _calling_place(messages: Sequence[ChatMessage]) -> int:
     return len(messages)
 
 
-def _steps(messages: Sequence[ChatMessage]) -> list[Step]:
-    calls = {call.call_id: call for message in messages for call in message.calls}
-    return [
-        Step(call.name, read_object(call.arguments), read_object(message.content))
-        for message in messages
-        if message.role == "tool" and (call := calls.get(message.call_id or "")) is not None
-    ]
+def calls_in(messages: Sequence[ChatMessage]) -> dict[str, ToolCall]:
+    """Return every call of a piece of the transcript by its id."""
+    return {call.call_id: call for message in messages for call in message.calls}
+
+
+def read_step(message: ChatMessage, calls: dict[str, ToolCall]) -> Step | None:
+    """Return the call whose result a message holds, None for any other message."""
+    call = calls.get(message.call_id or "") if message.role == "tool" else None
+    if call is None:
+        return None
+    return Step(call.name, read_object(call.arguments), read_object(message.content))
+
+
+def steps_of(messages: Sequence[ChatMessage]) -> list[Step]:
+    """Return the calls of a piece of the transcript that have a result, oldest first."""
+    calls = calls_in(messages)
+    return [step for one in messages if (step := read_step(one, calls)) is not None]
 
 
 def _pop_words(messages: list[ChatMessage]) -> ChatMessage | None:

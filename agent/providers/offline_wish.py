@@ -11,9 +11,10 @@ from agent.providers.offline_amounts import (
     spoken_amounts,
     with_digits,
 )
+from agent.providers.offline_offers import ASK_AMOUNT, ASK_ORDER
 from agent.providers.offline_orders import OrderRef, find_refs
 from agent.providers.offline_transcript import Turn
-from agent.providers.offline_words import ASK_AMOUNT, ASK_ORDER, plain_text
+from agent.providers.offline_words import plain_text
 
 _EVERYTHING = re.compile(
     r"\b(?:everything|all of it|all of them|all of the order|(?:whole|entire|complete) (?:order|lot"
@@ -140,6 +141,11 @@ def read_wish(turn: Turn) -> tuple[Piece, ...]:
     return (piece,)
 
 
+def ordinal(text: str) -> slice | None:
+    """Return which of a list is meant by `the second one` or `both`, None for other words."""
+    return next((which for pattern, which in _ORDINALS if pattern.search(text)), None)
+
+
 def points_at_earlier_item(turn: Turn, piece: Piece) -> tuple[str, ...]:
     """Return the words to find items in, with the message before where `it` points there."""
     if not piece.points_back:
@@ -171,7 +177,8 @@ def _answer(turn: Turn, text: str) -> Piece:
 
 def _by_ordinal(text: str, said: str) -> tuple[OrderRef, ...]:
     listed, _ = find_refs(plain_text(said))
-    return next((listed[which] for pattern, which in _ORDINALS if pattern.search(text)), ())
+    place = ordinal(text)
+    return () if place is None else listed[place]
 
 
 def _pieces(piece: Piece) -> tuple[Piece, ...]:

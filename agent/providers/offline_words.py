@@ -1,11 +1,9 @@
-"""What customers say, as tables of patterns, and what the offline model asks and offers."""
+"""What customers say, as tables of patterns, and how to read them."""
 
 import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-
-from agent.domain.money import Money
 
 # As much of a message as is read; the desk takes no longer ones.
 MAX_READ = 4_000
@@ -19,6 +17,9 @@ class Intent(StrEnum):
     HUMAN = "human"
     AGAIN = "again"
     WITHDRAW = "withdraw"
+    NEVER_MIND = "never_mind"
+    DRAFT = "draft"
+    EMAIL = "email"
     NEWS = "news"
     REPLACE = "replace"
     POLICY = "policy"
@@ -53,6 +54,16 @@ _NAMED_THING = _any(
     r"\border (?:number |no\.? ?)?[0-9]{3}",
     r"[$€£¥]\s?[0-9]",
     r"\bmy (?:\w+ )?(?:order|package|parcel|delivery)\b(?! polic)",
+)
+
+# Before the verb of a plea.
+_PLEASE = (
+    r"(?:^|[.!?,;:] ?|\b(?:please|just|then|and|also|kindly|you to|(?:can|could|would|will) you) )"
+)
+# What an e-mail of the shop is about, besides "e-mail" itself.
+_CONTENTS = (
+    r"(?:instructions?|label|details|information|info|form|rules|policy|apology|photo|picture"
+    r"|how|what|where|when)"
 )
 
 # Where a question begins, so that "I want to have it refunded" is none.
@@ -93,20 +104,74 @@ RULES: tuple[Rule, ...] = (
     Rule(
         Intent.AGAIN,
         _any(
-            r"\b(?:ask|try|request|send|submit|propose|do)(?: it| that| them| this| once)? again\b",
+            r"\b(?:ask|try|request|send|submit|propose|do)"
+            r"(?: it| that| them| this| once| (?:the|that|my) (?:refund|request|e-?mail))? again\b",
             r"\b(?:retry|resubmit|re-submit|once more|another try|second try)\b",
         ),
     ),
     Rule(
         Intent.WITHDRAW,
         _any(
-            r"\b(?:withdraw|cancel|stop|drop|revoke|undo|take back|call off)\b"
-            r"(?:\W+(?:my|the|that|this|a|last|latest|pending|open))*\W+(?:refund|request)",
-            r"\b(?:don't|do not|no longer) (?:want|need)(?: an?| the| any| my)* ?"
-            r"(?:refund|money)\b",
-            r"\b(?:never ?mind|forget (?:it|about it|that)|changed my mind about the refund)\b",
+            r"\b(?:withdraw|cancel|stop|drop|revoke|undo|retract|scrap|take back|call off)"
+            r"(?: (?!(?:orders?|and|or|then|it|please|just)\b)[\w#$€£¥%'-]+(?:[.,][0-9]+)*){0,5}?"
+            r" (?:refunds?(?! (?:me|us|my|the|it))|requests?|e-?mails?)\b",
+            r"\btake (?:my|the|that|this) (?:\w+ )?(?:refund|request|e-?mail)\w* back\b",
+            r"\b(?:don't|do not|no longer) (?:want|need)(?: an?| the| any| my| that| this)*"
+            r" ?(?:refund|money|request|e-?mail)\b",
+            r"\b(?:don't|do not) (?:send|ask for) (?:me )?(?:the|that|this|any) "
+            r"(?:refund|request|e-?mail)",
+            r"\b(?:never ?mind|forget|leave)(?: about)? (?:the|my|that|this) (?:\w+ )?"
+            r"(?:refund|request|e-?mail)\b",
+            r"\bchanged my mind about (?:the|my|that) (?:\w+ )?(?:refund|request|e-?mail)",
         ),
         unless=_any(r"\b(?:replacement|exchange|replace)\b"),
+    ),
+    Rule(
+        Intent.NEVER_MIND,
+        _any(
+            r"\b(?:never ?mind|forget (?:it|that|about (?:it|that)))\b",
+            r"^(?:\W|sorry|oh|actually|well|but|please)*i(?:'ve| have)? changed my mind"
+            r"(?: about (?:it|that|this))?\W*$",
+            r"^(?:\W|sorry|oh|actually|well|then|no)*i(?:'ll| will|'d like to| would like to"
+            r"| want to) keep (?:it|them)\b[^.?!]{0,20}\W*$",
+        ),
+        # What begins with these words and goes on with another wish is about that wish.
+        unless=_any(
+            r"\b(?:replacement|exchange|replace)\b",
+            r"\b(?:never ?mind|forget (?:it|that|about (?:it|that)))\b"
+            r"(?:\W|please|just|but|then|and|so|instead)*"
+            r"(?:refund|give me|i(?:'d| would)? (?:want|like|need)|can|could|where|what|how|when"
+            r"|why|show|send|e-?mail|write|draft|cancel|talk|let me)\b",
+        ),
+    ),
+    Rule(
+        Intent.DRAFT,
+        _any(
+            r"\b(?:show|see|read|give|make|prepare|write|compose|get)\b[^.?!]{0,80}"
+            r"\b(?:a|the|your|that) (?:\w+ )?draft\b",
+            rf"{_PLEASE}draft (?:me |us )?(?:an?|the|some|that)\b",
+            rf"{_PLEASE}compose (?:me |us )?(?:an?|the) (?:\w+ )?(?:reply|answer|e-?mail|letter)",
+        ),
+    ),
+    Rule(
+        Intent.EMAIL,
+        _any(
+            rf"{_PLEASE}e-?mail (?:me|us|this|that|it|them|him|her|the|a|my|\S+@)",
+            rf"{_PLEASE}mail (?:me|us|\S+@)",
+            rf"{_PLEASE}(?:send|write|prepare)(?: out| up)?(?: me| us| him| her| them)?"
+            r"(?: (?!(?:by|via|in|per|back)\b)[\w-]+){0,4}? (?:e-?mails?|mail)\b",
+            rf"{_PLEASE}(?:send|forward|give) (?:me|us)\b[^.?!]{{0,80}}"
+            r"\b(?:by|via|per|through|in|as|with|to my)(?: an?| my)? e-?mail\b",
+            r"\b(?:send|forward|give|want|need|like|get|have|receive)\b[^.?!]{0,80}"
+            rf"\b{_CONTENTS}\b[^.?!]{{0,80}}\b(?:by|via|per|to my) (?:e-?)?mail\b",
+            rf"{_PLEASE}send (?:me |us )?(?:the |some |my |your )?(?:\w+ )?"
+            r"(?:instructions|(?:return|shipping) (?:label|form))\b",
+            r"\b(?:send|write) (?:an? )?(?:\w+ )?e-?mail to \S+@",
+        ),
+        unless=_any(
+            r"\b(?:give|send) (?:me|us) (?:my |the |all )*(?:money|refund|a new|another"
+            r"|a replacement|the right|the correct)\b"
+        ),
     ),
     Rule(
         Intent.NEWS,
@@ -128,7 +193,9 @@ RULES: tuple[Rule, ...] = (
             rf"{_ASKS}(?:is|has|have|was|were) [^.?!]*\b(?:refunded|reimbursed)\b",
             rf"{_ASKS}(?:did|have|had) (?:you|they|i)\b[^.?!]*\b(?:refund(?:ed)?|request)",
             r"\bwhen (?:will|do|can|would) (?:i|we)\b[^.?!]*\b(?:refund|money)\b",
-            r"\bwhen (?:will|does|is) (?:my|the) (?:refund|money)\b",
+            r"\bwhen (?:will|does|is) (?:my|the) (?:refund|money|e-?mail)\b",
+            rf"{_ASKS}(?:has|was|is) (?:my|the|that|your) (?:\w+ )?e-?mail\b[^.?!]{{0,80}}"
+            r"\b(?:sent|gone|out|approved|declined|on its way)\b",
             r"\bwhy (?:was|is|did|has)\b[^.?!]*\b(?:refund|request|declined|rejected|denied)\b",
             r"\b(?:still waiting|heard (?:back|anything)|hear back)\b",
             r"^(?:and|so|well)?\W*(?:approved|decided|news|updates?)\?+$",
@@ -266,22 +333,6 @@ _QUESTION = _any(
 )
 _THANKS = _any(r"\bthank|\bthx\b|\bcheers\b")
 
-# The questions that the model asks; an answer to one belongs to the request before it.
-ASK_ORDER = "Which order do you mean?"
-ASK_ITEM = "Which item do you mean?"
-ASK_AMOUNT = "How much would you like back?"
-OFFER_PERSON = "Would you like me to pass you to a person of our team?"
-OFFER_AGAIN = "Shall I ask again?"
-SOMETHING_ELSE = "Is there anything else I can do for you?"
-
-_REFUND_OFFERED = re.compile(
-    r"Shall I request a refund of (?P<amount>[0-9][0-9,.]*) (?P<currency>[A-Z]{3})"
-    r" on (?P<order>\S+)\?"
-)
-_PERSON_OFFERED = _any(
-    r"\b(?:pass|connect|hand|put|transfer)\b[^.!]{0,40}\b(?:person|people|colleague|human|team)\b",
-    r"\b(?:talk|speak) to a (?:person|human|colleague)\b",
-)
 _TYPOGRAPHY = {
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc`"), "'"),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
@@ -328,24 +379,6 @@ def says_firm_yes(text: str) -> bool:
 def says_no(text: str) -> bool:
     """Tell whether plain text turns an offer down."""
     return _NO.search(text) is not None
-
-
-def offer_refund(amount: Money, order_id: str) -> str:
-    """Return the question whether to request a refund."""
-    return f"Shall I request a refund of {amount} on {order_id}?"
-
-
-def offered_refund(said: str) -> tuple[str, str, str] | None:
-    """Return plain amount, currency and order of a refund that the agent's words offer."""
-    match = _REFUND_OFFERED.search(said)
-    if match is None:
-        return None
-    return match["amount"].replace(",", ""), match["currency"], match["order"]
-
-
-def offers_person(said: str) -> bool:
-    """Tell whether what the agent said last offers a person of the team."""
-    return _PERSON_OFFERED.search(plain_text(said)) is not None
 
 
 def quote(text: str, limit: int = MAX_QUOTE) -> str:

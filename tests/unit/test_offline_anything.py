@@ -20,7 +20,9 @@ _SCRAPS = st.sampled_from([
     "chair", "both", "all", "everything", "rest", "it", "on", "for", "and", "or", ",", ".", "?",
     "each", "my", "last", "first", "one", "broken", "return", "cancel", "back", "money", "some",
     "yes", "no", "please", "thanks", "human", "again", "news", "where", "policy", "dollars",
-    "euros", "cents", "minus", "a", "hundred", "two", "paid", "not", "want",
+    "euros", "cents", "minus", "a", "hundred", "two", "paid", "not", "want", "e-mail", "me",
+    "draft", "never mind", "withdraw", "request", "that says", "about", "a@b.co", "x@", "cc",
+    "instructions", "photo", "send", "with somebody else's card", "i", "twice", "chargeback",
 ])  # fmt: skip
 _SENTENCES = st.lists(_SCRAPS, max_size=14).map(" ".join)
 _TEXTS = st.one_of(_SENTENCES, st.text(max_size=60), st.text(st.characters(), max_size=10))
@@ -55,7 +57,34 @@ _ORDERS = st.fixed_dictionaries(
         "lines": st.lists(_LINES, max_size=3),
     }
 )
+_SHOWN = st.fixed_dictionaries(
+    {},
+    optional={
+        "approval_id": st.sampled_from(["apr_1", "apr_2", None]),
+        "tool": st.sampled_from(["issue_refund", "send_email", "flag_for_fraud", []]),
+        "order_id": st.sampled_from(["ORD-1001", None]),
+        "amount": st.sampled_from(["5.00 USD", None, {"minor": 5, "currency": "?"}]),
+        "status": st.sampled_from(["pending", "done", "failed", {}]),
+    },
+)
+_STATUSES = st.sampled_from(["pending_approval", "executed", "checking", "cancelled", "draft", 1])
+_ERRORS = st.sampled_from(["ambiguous", "not_found", "too_late_to_withdraw", "already_edited", []])
+_NEWER = st.fixed_dictionaries(
+    {},
+    optional={
+        "ok": st.booleans(),
+        "approval_id": st.sampled_from(["apr_1", "apr_2", None]),
+        "status": _STATUSES,
+        "error": _ERRORS,
+        "requests": st.lists(_SHOWN, max_size=3),
+        "draft": st.one_of(_SCALARS, st.dictionaries(st.sampled_from(["to", "body"]), _SCALARS)),
+        "email_templates": st.lists(
+            st.dictionaries(st.sampled_from(["name", "subject"]), _SCALARS), max_size=2
+        ),
+    },
+)
 _RESULTS = st.one_of(
+    _NEWER,
     st.fixed_dictionaries({"ok": st.booleans(), "order": _ORDERS}),
     st.fixed_dictionaries({"ok": st.booleans(), "orders": st.lists(_ORDERS, max_size=3)}),
     st.dictionaries(
@@ -65,16 +94,32 @@ _RESULTS = st.one_of(
 )
 _ARGUMENTS = st.one_of(
     st.sampled_from(["", "{", "[]", "{}", '{"order_id": "ORD-1001"}', '{"order_id": {}}']),
-    st.dictionaries(st.sampled_from(["order_id", "amount", "currency"]), _SCALARS).map(json.dumps),
+    st.dictionaries(
+        st.sampled_from(["order_id", "amount", "currency", "template", "to", "body", "signals"]),
+        st.one_of(_SCALARS, st.lists(_SCALARS, max_size=2)),
+    ).map(json.dumps),
 )
-_OUTCOMES = st.dictionaries(
-    st.sampled_from(["outcome", "order_id", "amount", "reason", "edited", "ok"]),
+_EVENTS = st.sampled_from([OUTCOME_EVENT, OUTCOME_EVENT, "human_edit", "asked_again"])
+_PAYLOADS = st.dictionaries(
+    st.sampled_from(["order_id", "amount", "template", "subject"]), st.one_of(_SCALARS, _MONEY)
+)
+_FIELDS = st.dictionaries(
+    st.sampled_from(
+        ["outcome", "order_id", "amount", "reason", "edited", "ok", "tool", "from", "to", "error"]
+    ),
     st.one_of(
         _SCALARS,
-        st.sampled_from(["executed", "rejected", "expired"]),
-        st.dictionaries(st.sampled_from(["from", "to"]), _SCALARS),
+        st.sampled_from(["executed", "rejected", "expired", "send_email", "flag_for_fraud"]),
+        _PAYLOADS,
+        st.dictionaries(st.sampled_from(["from", "to"]), st.one_of(_SCALARS, _PAYLOADS)),
     ),
-).map(lambda fields: json.dumps({"event": OUTCOME_EVENT, **fields}))
+)
+_OUTCOMES = st.builds(
+    lambda event, named, fields: json.dumps({"event": event, "approval_id": named, **fields}),
+    _EVENTS,
+    st.sampled_from(["apr_1", "apr_2"]),
+    _FIELDS,
+)
 _CALLS = st.builds(ToolCall, _CALL_IDS, _NAMES, _ARGUMENTS)
 _MESSAGES = st.one_of(
     st.builds(ChatMessage, st.just("user"), _TEXTS),

@@ -145,6 +145,7 @@ def test_what_is_not_final_sale_is_offered_instead() -> None:
     ("result", "answer"),
     [
         ({"ok": False, "error": "already_rejected"}, "already declined exactly this"),
+        ({"ok": False, "error": "already_edited"}, "has changed exactly this request"),
         ({"ok": False, "error": "too_many_open"}, "still waiting for our team"),
         ({"ok": False, "error": "stopped"}, "paused at the moment"),
         ({"ok": False, "error": "breaker_open"}, "in a minute or I can pass you to a person"),
@@ -200,14 +201,9 @@ def test_requests_stand_as_their_status_says() -> None:
     assert "ORD-1001" not in talk.says("has my refund for ORD-1002 been approved?")
 
 
-OUTCOME = {"order_id": "ORD-1001", "amount": "60.00 USD", "ok": False, "reason": ""}
+OUTCOME = {"ok": False, "reason": ""}
 OUTCOMES: list[tuple[dict[str, object], str, list[str]]] = [
     ({"outcome": "executed", "ok": True}, "60.00 USD has been refunded on ORD-1001", []),
-    (
-        {"outcome": "executed", "ok": True, "edited": {"from": "90.00 USD", "to": "60.00 USD"}},
-        "changed the amount from 90.00 USD to 60.00 USD, and 60.00 USD has been refunded",
-        [],
-    ),
     (
         {"outcome": "rejected", "reason": "It is older than 30 days"},
         "on ORD-1001. The reason: It is older than 30 days. Would you like me to pass you",
@@ -215,12 +211,15 @@ OUTCOMES: list[tuple[dict[str, object], str, list[str]]] = [
     ),
     ({"outcome": "expired"}, "No one decided in time", ["lookup_order", "issue_refund"]),
     ({"outcome": "failed"}, "could not be completed; no money moved", ["hand_off"]),
-    ({"outcome": "stale"}, "the order changed in the meantime", ["lookup_order", "issue_refund"]),
-    ({"outcome": "unknown"}, "checking with the payment provider", []),
+    (
+        {"outcome": "stale", "reason": "Only 5.00 USD of order ORD-1001 is left to refund."},
+        "changed in the meantime. The reason: Only 5.00 USD of order ORD-1001 is left to refund.",
+        ["lookup_order", "issue_refund"],
+    ),
     ({"outcome": "cancelled"}, "taken back; nothing was paid", []),
-    ({"outcome": "superseded"}, "has replaced the request", []),
     ({"outcome": "executed", "ok": False}, "that I cannot read", ["hand_off"]),
-    ({"outcome": ["odd"]}, "that I cannot read", ["hand_off"]),
+    ({"outcome": "superseded"}, "that I cannot read", ["hand_off"]),
+    ({"outcome": ["odd"], "tool": ["odd"]}, "that I cannot read", ["hand_off"]),
 ]
 
 
