@@ -8,22 +8,25 @@ from slack_bolt import Ack
 from agent.domain.approvals import ApprovalView, Status
 from agent.domain.payload import Payload
 from agent.steps.breaker import breaker_status
-from bot.slack.blocks import Block
+from bot.slack.blocks import Block, fallback, section
 from bot.slack.edge import Edge
 from bot.slack.failures import CALL_ERRORS, failure_of
+from bot.slack.forms import stop_words
 from bot.slack.home import ROWS, queue_lines, queue_view, stranger_view
 from bot.slack.names import COMMAND
 from bot.slack.payloads import Body, Opened, Typed, read
-from storage import approvals, decisions
+from storage import approvals, breaker, decisions
+from storage.breaker import StopNote
 
 _LOG = logging.getLogger(__name__)
 
 _LISTED = 10
 _HELP = (
     f"`{COMMAND} pending` lists what waits for a person.\n"
-    f"`{COMMAND} breaker` shows whether automatic refunds run.\n"
+    f"`{COMMAND} breaker` shows whether automatic refunds run, and whether all is stopped.\n"
     "Requests are decided on their cards, and in this app's Home tab."
 )
+_STATES = {"closed": "closed", "half_open": "half-open", "open": "open"}
 _STRANGER = "You have no role at this desk. The roles come from Slack user groups: ask your lead."
 
 
@@ -45,8 +48,9 @@ class Asks:
                 told = f"{total} waiting for a person."
                 ack(text=told, blocks=queue_lines(waiting, total), response_type="ephemeral")
             case "breaker":
-                told = _breaker_words(breaker_status(self.edge.desk))
-                ack(text=told, response_type="ephemeral")
+                said = self._switches()
+                blocks = [section(line) for line in said]
+                ack(text=fallback("\n".join(said)), blocks=blocks, response_type="ephemeral")
             case _:
                 ack(text=_HELP, response_type="ephemeral")
 
@@ -57,10 +61,20 @@ class Asks:
             return
         if self._is_staff(opened):
             waiting, total = self._waiting(ROWS)
-            view = queue_view(waiting, total, self.edge.desk.clock.now())
+            view = queue_view(waiting, total, self.edge.desk.clock.now(), self._stop())
         else:
             view = stranger_view()
         self._publish(opened.event.user, view)
+
+    def _switches(self) -> list[str]:
+        """Return how the stop switch and the breaker stand, a sentence or two each."""
+        stop = self._stop()
+        words = _breaker_words(breaker_status(self.edge.desk))
+        return [words] if stop is None else [stop_words(stop), words]
+
+    def _stop(self) -> StopNote | None:
+        with self.edge.desk.store.transaction(write=False) as tx:
+            return breaker.stop_note(tx)
 
     def _is_staff(self, asking: Typed | Opened) -> bool:
         ours = asking.team_id == self.edge.team_id
@@ -89,6 +103,8 @@ def _breaker_words(status: Payload) -> str:
         f"{status['admitted_in_window']} of {status['max']} automatic refunds in the last "
         f"{status['window_s']} seconds."
     )
+    if status["stopped"]:
+        return f"Nothing runs by itself. The breaker is {_STATES[str(status['state'])]}; {counted}"
     match status["state"]:
         case "closed":
             return f"✅ Automatic refunds run. {counted}"

@@ -6,12 +6,16 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from bot.slack.names import Action
-from bot.slack.text import escape
+from bot.slack.text import clip_bytes, escape
 
 Block: TypeAlias = dict[str, Any]
+# One line of a rich text.
+Row: TypeAlias = list[Block]
 
 # What a header costs besides its text (facts: measured).
 _HEADER_SURCHARGE = 100
+# chat.update counts the text in bytes and refuses 4,000 (facts: measured).
+_TEXT_BYTES = 3_800
 _USER_ID = re.compile(r"[A-Z0-9]{2,32}")
 _TIME_FORMAT = "{date_short_pretty}, {time}"
 
@@ -116,6 +120,11 @@ def lines(*rows: Sequence[Block]) -> Block:
     return line(*elements)
 
 
+def changed(label: str, old: str, new: str) -> Row:
+    """Return one line of old and new."""
+    return [word(f"{label}: "), word(old, "strike"), word(" → "), word(new, "bold")]
+
+
 def bullets(*lines: Block) -> Block:
     """Return a bulleted list of `line`s."""
     return {"type": "rich_text_list", "style": "bullet", "elements": list(lines)}
@@ -144,6 +153,11 @@ def table(rows: Sequence[Sequence[str]]) -> Block:
         "rows": [[{"type": "raw_text", "text": cell or " "} for cell in row] for row in rows],
         "column_settings": [{"align": "left"}, *others],
     }
+
+
+def fallback(text: str) -> str:
+    """Return a message's top-level text, which notifications and screen readers show."""
+    return clip_bytes(escape(text), _TEXT_BYTES)
 
 
 def weight(value: object) -> int:

@@ -1,52 +1,51 @@
 """The approval card: a picture of the row, drawn afresh each time, never read back."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.domain.approvals import ApprovalView, Status, Vote
+from agent.domain.approvals import Approval, ApprovalView, Status
 from agent.domain.deadlines import is_past
-from agent.domain.ids import ApprovalId
-from bot.slack import parts
+from agent.tools.levels import weigh
+from bot.slack import buttons, emails, parts
+from bot.slack.banners import stopped_banner
 from bot.slack.blocks import (
     Block,
     actions,
-    button,
-    emoji,
+    fallback,
     fields,
     header,
     line,
-    lines,
-    mention,
-    moment,
     plain,
-    quote,
     rich,
     section,
     utc,
     weight,
     word,
 )
+from bot.slack.endings import ending, signatures
 from bot.slack.names import Action
 from bot.slack.parts import People
+from bot.slack.proposals import email_of, flag_of
 from bot.slack.states import (
-    LOOKS,
-    category_words,
-    deciding_votes,
-    outcome,
+    can_edit,
+    look_of,
     progress_words,
     subject,
     title,
 )
-from bot.slack.targets import Target
-from bot.slack.text import NO_LIMIT, clip, clip_bytes, escape, visible
+from bot.slack.text import NO_LIMIT, clip, visible
 
 # Slack refuses a message at about 13,200 counted characters; the product stays well below.
 BUDGET = 9_000
-_TEXT_BYTES = 3_800
 _CONFIRM_LIMIT = 300
+# How much of a name or an address a confirmation quotes.
+_CONFIRM_PART = 60
 # How much of each free text a brief card shows: the largest that fits.
-_BRIEF_LIMITS = (300, 100, 30)
+BRIEF_LIMITS = (300, 100, 30)
+
+
+# What was before an edit is not bound: it is cut before anything that is.
+_DIFFERENCE_LIMITS = (NO_LIMIT, 300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +68,39 @@ def approval_card(
     """Draw the card of an approval as it stands.
 
     `people` gives the Slack user ids of actors, `classic` leaves out the newer block types,
-    `replacement_url` points to the card that superseded this one. A request that does not fit is
-    drawn briefly, with Review in place of Approve.
+    `replacement_url` points to the card of the request that took its place. A request that does
+    not fit is drawn briefly, with Review in place of Approve.
     """
+    for limit in _DIFFERENCE_LIMITS:
+        blocks = _whole(view, now, people, replacement_url, limit, classic=classic)
+        if weight(blocks) <= BUDGET:
+            return Card(blocks, fallback_text(view), complete=True)
+    return brief_card(view, now, people, replacement_url=replacement_url)
+
+
+def _whole(
+    view: ApprovalView,
+    now: datetime,
+    people: People,
+    replacement_url: str | None,
+    difference_limit: int,
+    *,
+    classic: bool,
+) -> list[Block]:
     approval = view.approval
-    blocks = [
+    return [
         header(title(approval)),
-        *_present(parts.difference(approval, people)),
+        *stopped_banner(view),
+        *_present(parts.difference(approval, people, difference_limit)),
         fields(parts.facts(view)),
         parts.reasons(approval),
         *parts.words(view),
-        *_present(parts.money(approval, classic=classic)),
+        *parts.substance(view, classic=classic),
         parts.payload(approval),
         parts.small_print(approval),
         *_progress(view, now, people),
-        *(_ending(view, now, people, replacement_url) or [_decide(view)]),
+        *(ending(view, now, people, replacement_url) or [_decide(view)]),
     ]
-    if weight(blocks) > BUDGET:
-        return brief_card(view, now, people, replacement_url=replacement_url)
-    return Card(blocks, fallback_text(view), complete=True)
 
 
 def brief_card(
@@ -96,16 +109,18 @@ def brief_card(
     """Draw the card of a request that is too long for one: Review shows all of it."""
     approval = view.approval
     blocks: list[Block] = []
-    for limit in _BRIEF_LIMITS:
+    for limit in BRIEF_LIMITS:
         blocks = [
             header(title(approval)),
-            *_present(parts.difference(approval, people)),
+            *stopped_banner(view),
+            *_present(parts.difference(approval, people, limit)),
             fields([(label, clip(value, limit)) for label, value in parts.facts(view)]),
             parts.reasons(approval, limit),
             *parts.words(view, limit),
+            *parts.substance(view, classic=True, limit=limit),
             parts.small_print(approval),
             *_progress(view, now, people),
-            *(_ending(view, now, people, replacement_url, limit) or _review_only(view)),
+            *(ending(view, now, people, replacement_url, limit) or _review_only(view)),
         ]
         if weight(blocks) <= BUDGET:
             break
@@ -113,139 +128,85 @@ def brief_card(
 
 
 def fallback_text(view: ApprovalView) -> str:
-    """Return what screen readers and notifications say: order, amount, risk, state."""
+    """Return what screen readers and notifications say: what, order, level, why, state."""
     approval = view.approval
     order = "" if approval.order_id is None else f" on order {approval.order_id}"
     why = "; ".join(finding.text for finding in approval.findings)
+    level = f"Level {weigh(approval).level}"
     state = (
-        f"Waiting until {utc(approval.expires_at)}, {progress_words(view)} approvals."
+        f"Waiting until {utc(approval.expires_at)}, {progress_words(view, ' approvals')}."
         if approval.status is Status.PENDING
-        else f"{LOOKS[approval.status].verdict}."
+        else f"{look_of(approval).verdict}."
     )
-    told = f"{title(approval)}{order}. {why}. {state}"
-    return clip_bytes(escape(visible(told)), _TEXT_BYTES)
+    stopped = " Everything is stopped." if stopped_banner(view) else ""
+    told = f"{title(approval)}{order}. {level}{f': {why}' if why else ''}. {state}{stopped}"
+    return fallback(visible(told))
 
 
 def _present(block: Block | None) -> list[Block]:
     return [] if block is None else [block]
 
 
-def _block_id(view: ApprovalView) -> str:
-    base = f"act:{view.approval.id}:{view.approval.revision}"
-    return f"{base}:{len(view.votes)}" if view.votes else base
-
-
 def _decide(view: ApprovalView) -> Block:
     approval = view.approval
-    value = Target.of(approval).text()
-    approve = button(Action.APPROVE, "Approve", value, "primary")
+    approve = buttons.on(approval, Action.APPROVE, "Approve", "primary")
     approve["confirm"] = {
-        "title": plain(f"Approve this {subject(approval).lower()}?"),
+        "title": plain(f"Approve this {_noun(approval)}?"),
         "text": plain(_confirm_words(view)),
         "confirm": plain("Approve"),
         "deny": plain("Not yet"),
     }
-    edit = [] if approval.amount is None else [button(Action.EDIT, "Edit", value)]
     return actions(
-        _block_id(view),
+        buttons.row_id(view),
         approve,
-        *edit,
-        button(Action.REJECT, "Reject", value, "danger"),
-        button(Action.REVIEW, "Details", value),
+        *([buttons.edit_button(approval)] if can_edit(approval) else []),
+        buttons.reject_button(approval),
+        buttons.details_button(approval),
     )
 
 
 def _review_only(view: ApprovalView) -> list[Block]:
-    value = Target.of(view.approval).text()
     return [
         section(
             "This request is too long for a card. Review shows all of it, and it can be approved "
             "only there."
         ),
-        actions(_block_id(view), button(Action.REVIEW, "Review", value, "primary")),
+        actions(buttons.row_id(view), buttons.review_button(view.approval)),
     ]
 
 
+def _noun(approval: Approval) -> str:
+    noun = subject(approval)
+    return f"{noun[:1].lower()}{noun[1:]}"
+
+
 def _confirm_words(view: ApprovalView) -> str:
+    """Return what the click does, at most 300 characters: no long text hides the rest."""
     approval = view.approval
-    what = approval.tool if approval.amount is None else str(approval.amount)
-    order = "" if approval.order_id is None else f" on order {visible(approval.order_id)}"
-    person = visible(view.customer_name) or "the customer"
-    words = f"{what}{order} goes to {person}. Approvals so far: {progress_words(view)}."
-    return words[:_CONFIRM_LIMIT]
+    email, flag = email_of(approval), flag_of(approval)
+    person = clip(visible(view.customer_name), _CONFIRM_PART) or "the customer"
+    if email is not None:
+        told = f"It leaves for {clip(emails.audience(email), _CONFIRM_PART)}, and cannot be undone"
+    elif flag is not None:
+        told = f"It is about {person}; triggers: {flag.triggers}"
+    else:
+        named = "" if approval.order_id is None else f" on order {visible(approval.order_id)}"
+        amount = approval.tool if approval.amount is None else str(approval.amount)
+        told = f"{clip(f'{amount}{named}', _CONFIRM_PART)} goes to {person}"
+    return f"{told}. Approvals so far: {progress_words(view)}."[:_CONFIRM_LIMIT]
 
 
 def _progress(view: ApprovalView, now: datetime, people: People) -> list[Block]:
-    votes = [vote for vote in view.votes if vote.verdict == "approve"]
+    votes = tuple(vote for vote in view.votes if vote.verdict == "approve")
     waiting = view.approval.status is Status.PENDING and not is_past(view.approval.expires_at, now)
     if not votes or not waiting:
         return []
     return [
         rich(
             line(
-                word(f"{progress_words(view)} approvals", "bold"),
+                word(progress_words(view, " approvals"), "bold"),
                 word(": "),
-                *_signatures(votes, people),
+                *signatures(votes, people),
             )
         )
     ]
-
-
-def _ending(
-    view: ApprovalView,
-    now: datetime,
-    people: People,
-    replacement_url: str | None,
-    limit: int = NO_LIMIT,
-) -> list[Block]:
-    """Return who, when and what in place of the buttons; nothing while people can decide."""
-    approval = view.approval
-    if approval.status is Status.PENDING and not is_past(approval.expires_at, now):
-        return []
-    if approval.status in {Status.PENDING, Status.EXPIRED}:
-        return [_lapsed(view, people)]
-    look = LOOKS[approval.status]
-    votes = deciding_votes(view)
-    signed = [word(" by "), *_signatures(votes, people)] if votes else []
-    rows = [[emoji(look.emoji), word(f" {look.verdict}", "bold"), *signed]]
-    if told := clip(visible(outcome(approval)), limit):
-        rows.append([word(told)])
-    rows += [[word(category_words(v.category))] for v in votes if v.category is not None]
-    if approval.superseded_by is not None:
-        rows.append(_replaced_by(approval.superseded_by, replacement_url))
-    reasons = [quote(clip(visible(v.reason, lines=True), limit)) for v in votes if v.reason]
-    return [rich(lines(*rows), *reasons)]
-
-
-def _lapsed(view: ApprovalView, people: People) -> Block:
-    look = LOOKS[Status.EXPIRED]
-    rows = [
-        [
-            emoji(look.emoji),
-            word(f" {look.verdict}", "bold"),
-            word(" · "),
-            moment(view.approval.expires_at),
-            word(". Nobody decided in time; nothing was paid."),
-        ]
-    ]
-    if votes := deciding_votes(view):
-        rows.append([word(f"{progress_words(view)} had approved: "), *_signatures(votes, people)])
-    rows.append([word("What still waits is in this app's Home tab.", "italic")])
-    return rich(lines(*rows))
-
-
-def _replaced_by(successor: ApprovalId, url: str | None) -> list[Block]:
-    told = [word("The edited request is "), word(successor, "code")]
-    if url is None:
-        return [*told, word(".")]
-    return [*told, word(": "), {"type": "link", "url": url, "text": "open its card"}]
-
-
-def _signatures(votes: list[Vote] | tuple[Vote, ...], people: People) -> Iterator[Block]:
-    for index, vote in enumerate(votes):
-        if index:
-            yield word(", ")
-        user = None if vote.actor_id is None else people.get(vote.actor_id)
-        yield mention(user, visible(vote.actor_name))
-        yield word(" · ")
-        yield moment(vote.at)

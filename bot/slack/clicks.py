@@ -1,52 +1,45 @@
-"""Buttons: Approve decides at once; the others open a form, whose submission decides."""
+"""The buttons about one request: some act at once, the others open a form that does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
 
 from slack_bolt import Ack
 
-from agent.domain.approvals import ApprovalView, Status, Verdict
-from agent.domain.deadlines import is_past
-from agent.domain.decision import Decision, ReplyTo
-from agent.domain.errors import Corrupt
-from agent.domain.roles import Channel
-from agent.steps.acknowledge import acknowledge
-from bot.slack import modals
+from agent.domain.approvals import Approval, Status, Verdict
+from agent.domain.decision import Decision, RefusalCode, Refused, ReplyTo
+from agent.domain.judgement import Entitled
+from agent.domain.reviews import Review
+from agent.domain.roles import Channel, Role
+from agent.ports import DeliveryKind
+from agent.steps.ask_again import ask_again
+from agent.steps.permission import Order, Where, permit, refuse
+from agent.steps.review import answer_review
+from bot.slack import edits, forms, modals
 from bot.slack.blocks import Block
 from bot.slack.edge import Edge
-from bot.slack.lookup import slack_users
-from bot.slack.parts import People
-from bot.slack.payloads import Body, Click, described, read, sender
-from bot.slack.states import ended_words
-from bot.slack.targets import BreakerTarget, Target, read_breaker_target, read_target
-from storage import approvals, decisions
+from bot.slack.intake import Shown, look, note_click, read_click
+from bot.slack.payloads import Body, Click
+from bot.slack.states import can_edit, ended_words
+from bot.slack.targets import Target, read_target
 
-_FOREIGN = "Only people of this workspace can act here."
-_UNKNOWN_BUTTON = "This button is not one the desk knows. Look at the newest card."
-
-_Read = TypeVar("_Read", Target, BreakerTarget)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A request as a form shows it; `waiting` tells whether people can still decide."""
-
-    view: ApprovalView
-    users: People
-    channel: str
-    waiting: bool
+_ENDED = {
+    Status.PENDING: (RefusalCode.EXPIRED, "Too late"),
+    Status.EXPIRED: (RefusalCode.EXPIRED, "Too late"),
+    Status.SUPERSEDED: (RefusalCode.SUPERSEDED, "Replaced by an edit"),
+}
+_LATE = "Asked again: the new card is in the approvals channel."
 
 
 @dataclass(frozen=True, slots=True)
 class Clicks:
-    """The listeners of all buttons; each acknowledges with an empty body."""
+    """The listeners of the buttons of cards and reviews; each acknowledges with an empty body."""
 
     edge: Edge
 
     def approve(self, body: Body, ack: Ack) -> None:
         """Decide in the own database, then acknowledge; the card tells the outcome."""
-        if found := self._read(body, read_target):
+        if found := read_click(self.edge, body, read_target):
             click, target = found
             self.edge.decide(
                 Decision(
@@ -61,100 +54,163 @@ class Clicks:
         ack()
 
     def edit(self, body: Body, ack: Ack) -> None:
-        """Open the form that changes the amount."""
-        self._open(body, lambda shown: modals.edit_modal(shown.view, shown.channel))
+        """Open the form that changes the request."""
+        self._open(body, lambda shown, _: edits.edit_modal(shown.view, shown.channel), _is_editable)
         ack()
 
     def reject(self, body: Body, ack: Ack) -> None:
         """Open the form that asks why."""
-        self._open(body, lambda shown: modals.reject_modal(shown.view, shown.channel))
+        self._open(body, lambda shown, _: modals.reject_modal(shown.view, shown.channel))
         ack()
 
     def review(self, body: Body, ack: Ack) -> None:
         """Open everything about a request, whether it still waits or not."""
+        self._open(body, self._everything, lambda _: True)
+        ack()
+
+    def break_glass(self, body: Body, ack: Ack) -> None:
+        """Open the form of somebody on call who approves alone."""
+        self._open(body, lambda shown, _: forms.break_glass_modal(shown.view, shown.channel))
+        ack()
+
+    def revoke(self, body: Body, ack: Ack) -> None:
+        """Open the form that takes an approval back."""
         self._open(
             body,
-            lambda shown: modals.review_modal(shown.view, shown.users, shown.channel),
-            lambda shown: modals.details_modal(shown.view, shown.users),
+            lambda shown, _: forms.revoke_modal(shown.view, shown.channel),
+            lambda shown: shown.status is Status.APPROVED,
         )
         ack()
 
-    def acknowledge_breaker(self, body: Body, ack: Ack) -> None:
-        """Let somebody on call say that they look into it."""
-        if found := self._read(body, read_breaker_target):
-            click, target = found
-            thread_ts = click.container.message_ts or ""
-            told = acknowledge(self.edge.desk, click.identity, target.generation, thread_ts)
-            self.edge.tell(click.channel_id, click.user.id, told)
+    def settle(self, body: Body, ack: Ack) -> None:
+        """Open the form for what a manager has seen of an unknown outcome."""
+        self._open(
+            body,
+            lambda shown, _: forms.settle_modal(shown.view, shown.channel),
+            lambda shown: shown.status is Status.UNKNOWN,
+            takes=Role.REFUND_MANAGER,
+        )
         ack()
 
-    def reset_breaker(self, body: Body, ack: Ack) -> None:
-        """Open the form that asks why the breaker is closed by hand."""
-        if found := self._read(body, read_breaker_target):
-            click, target = found
-            self.edge.open_view(click, modals.reset_modal(target))
+    def flag(self, body: Body, ack: Ack) -> None:
+        """Open the form that asks what was wrong about an automatic effect."""
+        self._open(
+            body,
+            lambda shown, _: forms.flag_modal(shown.view, shown.channel),
+            lambda shown: shown.view.approval.automatic,
+        )
         ack()
 
-    def _read(
-        self, body: Body, read_value: Callable[[str | None], _Read | None]
-    ) -> tuple[Click, _Read] | None:
-        """Read a click of this workspace on a button of ours; others are noted and told so."""
-        click = read(Click, body)
-        if click is None:
-            self.edge.note_unknown(sender(body), {"problem": "malformed", **described(body)})
+    def ask_again(self, body: Body, ack: Ack) -> None:
+        """Put what lapsed before people once more; the new card tells it, or a whisper why not."""
+        if found := self._named(body):
+            click, approval = found
+            order = Order(click.identity, Channel.SLACK, "")
+            step = partial(ask_again, self.edge.desk, approval.id, order)
+
+            def late(answer: Approval | Refused) -> None:
+                if not isinstance(answer, Refused):
+                    self.edge.tell(click.channel_id, click.user.id, _LATE)
+                self._answer(click, approval, answer, DeliveryKind.CARD_UPDATE)
+
+            answer = self.edge.prompt.run(partial(self.edge.order, click.identity, step), late)
+            if answer is not None:
+                self._answer(click, approval, answer, DeliveryKind.CARD_UPDATE)
+        ack()
+
+    def right(self, body: Body, ack: Ack) -> None:
+        """Note that an automatic effect was right; the message says who, or a whisper why not."""
+        if found := self._named(body):
+            click, approval = found
+            order = Order(click.identity, Channel.SLACK, "")
+            step = partial(answer_review, self.edge.desk, approval.id, order, right=True)
+            answer = self.edge.order(click.identity, step)
+            self._answer(click, approval, answer, DeliveryKind.REVIEW_UPDATE)
+        ack()
+
+    def _named(self, body: Body) -> tuple[Click, Approval] | None:
+        """Read a click that acts at once, on a request as it was shown."""
+        found = read_click(self.edge, body, read_target)
+        if found is None:
             return None
-        target = read_value(click.value) if click.team_id == self.edge.team_id else None
-        if target is not None:
-            return click, target
-        problem, told = (
-            ("malformed", _UNKNOWN_BUTTON)
-            if click.team_id == self.edge.team_id
-            else ("other team", _FOREIGN)
-        )
-        self.edge.note_unknown(click.identity, {"problem": problem, **described(body)})
-        self.edge.tell(click.channel_id, click.user.id, told)
-        return None
+        click, target = found
+        shown = look(self.edge, click, target)
+        if isinstance(shown, str):
+            self.edge.tell(click.channel_id, click.user.id, shown)
+            return None
+        return click, shown.view.approval
+
+    def _answer(
+        self,
+        click: Click,
+        approval: Approval,
+        answer: Approval | Review | Refused,
+        redraw: DeliveryKind,
+    ) -> None:
+        if isinstance(answer, Refused):
+            self.edge.answer(click, answer.message, redraw, approval)
 
     def _open(
         self,
         body: Body,
-        draw: Callable[[_Shown], Block],
-        draw_ended: Callable[[_Shown], Block] | None = None,
+        draw: Callable[[Shown, Click], Block],
+        is_offered: Callable[[Shown], bool] | None = None,
+        *,
+        takes: Role | None = None,
     ) -> None:
-        found = self._read(body, read_target)
+        """Open a form over what was clicked, or say how it stands; by default it must wait.
+
+        With `takes` it opens for people who hold the role; others read in private why it does not.
+        """
+        found = read_click(self.edge, body, read_target)
         if found is None:
             return
         click, target = found
-        shown = self._look(click, target)
+        shown = look(self.edge, click, target)
         if isinstance(shown, str):
             view = modals.notice_modal("Not possible", shown)
-        elif shown.waiting:
-            view = draw(shown)
-        elif draw_ended is not None:
-            view = draw_ended(shown)
+        elif shown.waiting if is_offered is None else is_offered(shown):
+            refused = None if takes is None else self._without(click, shown, takes)
+            if refused is not None:
+                self.edge.tell(click.channel_id, click.user.id, refused.message)
+                return
+            view = draw(shown, click)
         else:
-            view = modals.notice_modal("Already decided", ended_words(shown.view))
+            view = self._not_now(click, target, shown)
         self.edge.open_view(click, view)
 
-    def _look(self, click: Click, target: Target) -> _Shown | str:
-        """Load what the button names, or say why it cannot be shown."""
-        desk = self.edge.desk
-        try:
-            with desk.store.transaction(write=False) as tx:
-                approval = approvals.get(tx, target.approval_id)
-                view = None if approval is None else decisions.view(tx, approval)
-                users = {} if view is None else slack_users(tx, view)
-        except Corrupt:
-            return "The stored request is damaged. Nobody can decide it; tell the people on call."
-        if view is None:
-            data = {"problem": "no such request", "approval_id": target.id}
-            self.edge.note_unknown(
-                click.identity, {**data, "action_id": click.actions[0].action_id}
+    def _without(self, click: Click, shown: Shown, role: Role) -> Refused | None:
+        """Return the refusal of somebody who cannot prove the role, written down; None if they can.
+
+        The form's own step asks once more.
+        """
+        desk, approval = self.edge.desk, shown.view.approval
+        order = Order(click.identity, Channel.SLACK, "")
+        with desk.store.transaction() as tx:
+            now = desk.clock.now()
+            permitted = permit(tx, order, (role,), now, reason=False)
+            if isinstance(permitted, Entitled):
+                return None
+            verdict = click.actions[0].action_id
+            return refuse(tx, order, verdict, permitted, now, Where(approval.id, approval.run_id))
+
+    def _not_now(self, click: Click, target: Target, shown: Shown) -> Block:
+        if shown.waiting:
+            note_click(self.edge, click, target, RefusalCode.INVALID)
+            return modals.notice_modal(
+                "Not possible", "It waits for a decision: approve or reject it."
             )
-            return "There is no such request."
-        approval = view.approval
-        if approval.short_hash() != target.h:
-            return "What you saw is not what is stored. Look at the newest card."
-        waiting = approval.status is Status.PENDING
-        open_still = waiting and not is_past(approval.expires_at, desk.clock.now())
-        return _Shown(view, users, click.channel_id, open_still)
+        code, heading = _ENDED.get(shown.status, (RefusalCode.ALREADY_DECIDED, "Already decided"))
+        note_click(self.edge, click, target, code)
+        return modals.notice_modal(heading, ended_words(shown.view))
+
+    def _everything(self, shown: Shown, click: Click) -> Block:
+        if not shown.waiting:
+            return modals.details_modal(shown.view, shown.users)
+        actor = self.edge.staff(click.identity)
+        may = actor is not None and Role.ONCALL in actor.roles()
+        return modals.review_modal(shown.view, shown.users, shown.channel, may_break_glass=may)
+
+
+def _is_editable(shown: Shown) -> bool:
+    return shown.waiting and can_edit(shown.view.approval)

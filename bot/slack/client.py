@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from slack_sdk import WebClient
@@ -28,7 +29,8 @@ from bot.slack.channels import Channels
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
 from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
-from storage import approvals, cards, decisions
+from bot.slack.reviews import review_note
+from storage import approvals, cards, decisions, reviews
 from storage.transaction import Store
 
 _LOG = logging.getLogger(__name__)
@@ -88,11 +90,18 @@ class SlackNotifier(Notifier):
             case DeliveryKind.HAND_OFF:
                 note = notices.hand_off(delivery.body)
                 return self._post_note(delivery, self._channels.approvals, note)
-            case DeliveryKind.BREAKER_OPENED:
-                note = notices.breaker_opened(delivery.body)
-                return self._post_note(delivery, self._channels.oncall, note)
+            case (
+                DeliveryKind.BREAKER_OPENED
+                | DeliveryKind.STOP_THROWN
+                | DeliveryKind.UNKNOWN_OUTCOME
+            ):
+                return self._post_note(delivery, self._channels.oncall, _oncall_note(delivery))
             case DeliveryKind.ONCALL:
                 return self._alert(delivery)
+            case DeliveryKind.REVIEW:
+                return self._post_review(delivery, _needed(delivery))
+            case DeliveryKind.REVIEW_UPDATE:
+                return self._update_reviews(delivery, _needed(delivery))
             case _:
                 assert_never(delivery.kind)
 
@@ -125,25 +134,7 @@ class SlackNotifier(Notifier):
 
     def _redraw(self, view: ApprovalView, ref: MessageRef, url: str | None) -> bool:
         """Update one copy; false when Slack has it no more."""
-
-        def update(card: Card) -> MessageRef:
-            self._client.chat_update(
-                channel=ref.channel,
-                ts=ref.ts,
-                blocks=card.blocks,
-                text=card.text,
-                parse="none",
-                link_names=False,
-            )
-            return ref
-
-        try:
-            self._send_card(view, update, url)
-        except CALL_ERRORS as error:
-            if failure_of(error).meaning is Meaning.GONE:
-                return False
-            raise
-        return True
+        return _is_there(lambda: self._send_card(view, partial(self._update, ref), url))
 
     def _send_card(
         self, view: ApprovalView, send: Callable[[Card], MessageRef], url: str | None = None
@@ -201,6 +192,30 @@ class SlackNotifier(Notifier):
         found = self._client.chat_getPermalink(channel=ref.channel, message_ts=ref.ts)
         return str(found["permalink"])
 
+    # --- reviews
+
+    def _post_review(self, delivery: Delivery, view: ApprovalView) -> Delivered:
+        channel, note = self._channels.review, self._review_note(view)
+        found = self._arrived(delivery, channel, None)
+        return Delivered((found or self._post(delivery, channel, note),))
+
+    def _update_reviews(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
+        """Redraw every copy; one that is gone is not missed, since the answer is written down."""
+        if not delivery.refs:
+            return self._no_card_yet(delivery)
+        note = self._review_note(view)
+        lost = tuple(
+            ref for ref in delivery.refs if not _is_there(partial(self._update, ref, note))
+        )
+        return Delivered(lost_refs=lost)
+
+    def _review_note(self, view: ApprovalView) -> Note:
+        with self._store.transaction(write=False) as tx:
+            review = reviews.get(tx, view.approval.id)
+        if review is None:
+            raise ValueError(f"nobody was asked to review {view.approval.id}")
+        return review_note(view, review)
+
     # --- everything else
 
     def _reply(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
@@ -231,7 +246,8 @@ class SlackNotifier(Notifier):
     def _alert(self, delivery: Delivery) -> Delivered:
         body = delivery.body
         about, thread_ts = body.get("approval_id"), body.get("thread_ts")
-        note = notices.oncall(str(body["text"]), about if isinstance(about, str) else None)
+        named = about if isinstance(about, str) else None
+        note = notices.oncall(str(body["text"]), named, good=body.get("good") is True)
         root = thread_ts if isinstance(thread_ts, str) else None
         return self._post_note(delivery, self._channels.oncall, note, root)
 
@@ -242,7 +258,18 @@ class SlackNotifier(Notifier):
             self._post(delivery, channel, note, thread_ts)
         return Delivered()
 
-    # --- the two calls that everything goes through
+    # --- the calls that everything goes through
+
+    def _update(self, ref: MessageRef, message: Card | Note) -> MessageRef:
+        self._client.chat_update(
+            channel=ref.channel,
+            ts=ref.ts,
+            blocks=message.blocks,
+            text=message.text,
+            parse="none",
+            link_names=False,
+        )
+        return ref
 
     def _post(
         self, delivery: Delivery, channel: str, message: Card | Note, thread_ts: str | None = None
@@ -316,6 +343,17 @@ class SlackNotifier(Notifier):
         )
 
 
+def _is_there(update: Callable[[], object]) -> bool:
+    """Update a message; false when Slack has it no more."""
+    try:
+        update()
+    except CALL_ERRORS as error:
+        if failure_of(error).meaning is Meaning.GONE:
+            return False
+        raise
+    return True
+
+
 def _answer(failure: Failure, delivery: Delivery) -> DeliveryAnswer:
     if failure.permanent:
         return Undeliverable(failure.code)
@@ -329,6 +367,15 @@ def _pass_blocks(error: Exception, view: ApprovalView) -> None:
     if failure.meaning is not Meaning.BLOCKS:
         raise error
     _LOG.error("Slack refused the card of %s: %s", view.approval.id, failure.code)
+
+
+def _oncall_note(delivery: Delivery) -> Note:
+    """Return an alert that has buttons of its own."""
+    if delivery.kind is DeliveryKind.BREAKER_OPENED:
+        return notices.breaker_opened(delivery.body)
+    if delivery.kind is DeliveryKind.STOP_THROWN:
+        return notices.stop_thrown(delivery.body)
+    return notices.unknown_outcome(_needed(delivery), delivery.body)
 
 
 def _needed(delivery: Delivery) -> ApprovalView:

@@ -2,25 +2,35 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from slack_sdk import WebClient
 
 from agent.desk import Desk, Lane
-from agent.domain.decision import DecideAnswer, Decision
+from agent.domain.approvals import Approval
+from agent.domain.decision import DecideAnswer, Decision, RefusalCode, Refused
+from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
 from agent.domain.roles import Actor, ActorKind, Channel, Identity
 from agent.ports import DeliveryKind
 from agent.steps.decide import decide, note_unknown_click
+from agent.steps.execute import report_corrupt
 from agent.steps.outcomes import slack_message
 from bot.slack.blocks import Block
 from bot.slack.failures import CALL_ERRORS, failure_of
 from bot.slack.payloads import Click
+from bot.slack.prompt import Prompt
 from storage import outbox, people
+from storage.outbox import Message
 
 _LOG = logging.getLogger(__name__)
 
+DAMAGED = "The stored request is damaged. Nobody can decide it; tell the people on call."
+
 CountDecision = Callable[[Decision, DecideAnswer], None]
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,7 @@ class Edge:
     client: WebClient
     team_id: str
     count: CountDecision
+    prompt: Prompt = field(default_factory=Prompt)
 
     def decide(self, decision: Decision) -> DecideAnswer:
         """Decide and count the answer for the metrics."""
@@ -38,19 +49,45 @@ class Edge:
         self.count(decision, answer)
         return answer
 
+    def order(self, identity: Identity, work: Callable[[], _Answer]) -> _Answer | Refused:
+        """Carry out what a person wants beside deciding; a damaged row is reported and refused."""
+        try:
+            return work()
+        except Corrupt as corrupt:
+            report_corrupt(self.desk, corrupt)
+            code = RefusalCode.PAYLOAD_CHANGED
+            self.note_refused(identity, code, {"approval_id": corrupt.approval_id})
+            return Refused(code, DAMAGED)
+
     def tell(self, channel: str, user: str, text: str) -> None:
         """Let one person read something, through the outbox; without a channel directly."""
-        body: Payload = {"channel": channel, "user": user, "text": text}
-        message = slack_message(
-            self.desk, DeliveryKind.EPHEMERAL, f"ephemeral:{self.desk.ids.new('out')}", body
+        self._send(self._whisper(channel, user, text))
+
+    def answer(self, click: Click, text: str, redraw: DeliveryKind, approval: Approval) -> None:
+        """Let the clicker read why nothing came of it, and draw anew what they clicked on."""
+        key = f"{redraw}_redraw:{approval.id}"
+        self._send(
+            self._whisper(click.channel_id, click.user.id, text),
+            slack_message(self.desk, redraw, key, {}, approval),
         )
+
+    def _whisper(self, channel: str, user: str, text: str) -> Message:
+        body: Payload = {"channel": channel, "user": user, "text": text}
+        key = f"ephemeral:{self.desk.ids.new('out')}"
+        return slack_message(self.desk, DeliveryKind.EPHEMERAL, key, body)
+
+    def _send(self, *messages: Message) -> None:
         with self.desk.store.transaction() as tx:
-            outbox.add(tx, self.desk.clock.now(), message)
+            outbox.add(tx, self.desk.clock.now(), *messages)
         self.desk.wake(Lane.SLACK)
 
     def note_unknown(self, identity: Identity, data: Payload) -> None:
         """Write down an interaction that does not count."""
         note_unknown_click(self.desk, identity, Channel.SLACK, data)
+
+    def note_refused(self, identity: Identity, code: RefusalCode, data: Payload) -> None:
+        """Write down a click on something of ours that comes too late or shows something else."""
+        self.note_unknown(identity, {**data, "code": code.value})
 
     def staff(self, identity: Identity) -> Actor | None:
         """Return the active member behind an identity, None for anybody without a role."""

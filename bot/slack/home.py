@@ -6,7 +6,7 @@ from datetime import datetime
 from agent.domain.approvals import ApprovalView
 from bot.slack.blocks import (
     Block,
-    button,
+    actions,
     context,
     header,
     line,
@@ -14,24 +14,33 @@ from bot.slack.blocks import (
     moment,
     moment_token,
     ours,
+    plain,
     rich,
     section,
     word,
 )
+from bot.slack.buttons import lift_button, on
+from bot.slack.forms import stop_words
 from bot.slack.names import Action
-from bot.slack.states import progress_words, subject, tier_words
-from bot.slack.targets import Target
+from bot.slack.states import progress_words, subject, tier_words, what
 from bot.slack.text import clip, visible
+from storage.breaker import StopNote
 
 # Three blocks a row and a view holds 100.
 ROWS = 20
 _NAME, _WHY = 150, 300
 
 
-def queue_view(waiting: Sequence[ApprovalView], total: int, now: datetime) -> Block:
-    """Return the Home tab of somebody with a role; at most `ROWS` requests are drawn."""
+def queue_view(
+    waiting: Sequence[ApprovalView], total: int, now: datetime, stop: StopNote | None
+) -> Block:
+    """Return the Home tab of somebody with a role; at most `ROWS` requests are drawn.
+
+    `stop` says who stopped everything, None while nothing is stopped.
+    """
     shown = waiting[:ROWS]
-    blocks = [header("Waiting for a person")]
+    blocks = [] if stop is None else _stop_banner(stop)
+    blocks.append(header("Waiting for a person"))
     for view in shown:
         blocks += _row(view)
     if not shown:
@@ -64,9 +73,13 @@ def queue_lines(waiting: Sequence[ApprovalView], total: int) -> list[Block]:
 def headline(view: ApprovalView) -> str:
     """Return what a request is about in one line."""
     approval = view.approval
-    what = approval.tool if approval.amount is None else str(approval.amount)
     order = "" if approval.order_id is None else f" · {visible(approval.order_id)}"
-    return clip(f"{subject(approval)} {what}{order}", _NAME)
+    return clip(f"{subject(approval)} {what(approval)}{order}", _NAME)
+
+
+def _stop_banner(stop: StopNote) -> list[Block]:
+    held = "What is approved waits until the stop is lifted; requests can still be decided."
+    return [section(stop_words(stop)), actions("stop", lift_button()), context(plain(held))]
 
 
 def _row(view: ApprovalView) -> list[Block]:
@@ -86,7 +99,7 @@ def _row(view: ApprovalView) -> list[Block]:
                 "emoji": False,
                 "text": clip(visible(why) or "-", _WHY),
             },
-            "accessory": button(Action.REVIEW, "Review", Target.of(approval).text()),
+            "accessory": on(approval, Action.REVIEW, "Review"),
         },
         context(
             ours(

@@ -14,8 +14,10 @@ from bot.slack.clicks import Clicks
 from bot.slack.edge import Edge
 from bot.slack.modals import notice_modal
 from bot.slack.names import Action, View
+from bot.slack.orders import Orders
 from bot.slack.payloads import Body, Click, described, read, sender
 from bot.slack.submissions import Submissions
+from bot.slack.switches import Switches
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,17 +93,32 @@ def _plain_headers(headers: Mapping[str, str]) -> dict[str, str | Sequence[str]]
 
 
 def _listen(app: App, edge: Edge) -> None:
-    clicks, submissions, asks = Clicks(edge), Submissions(edge), Asks(edge)
+    clicks, submissions, orders = Clicks(edge), Submissions(edge), Orders(edge)
+    switches, asks = Switches(edge), Asks(edge)
     app.action(Action.APPROVE.value)(clicks.approve)
     app.action(Action.EDIT.value)(clicks.edit)
     app.action(Action.REJECT.value)(clicks.reject)
     app.action(Action.REVIEW.value)(clicks.review)
-    app.action(Action.BREAKER_ACKNOWLEDGE.value)(clicks.acknowledge_breaker)
-    app.action(Action.BREAKER_RESET.value)(clicks.reset_breaker)
+    app.action(Action.BREAK_GLASS.value)(clicks.break_glass)
+    app.action(Action.REVOKE.value)(clicks.revoke)
+    app.action(Action.ASK_AGAIN.value)(clicks.ask_again)
+    app.action(Action.SETTLE.value)(clicks.settle)
+    app.action(Action.REVIEW_RIGHT.value)(clicks.right)
+    app.action(Action.REVIEW_FLAG.value)(clicks.flag)
+    app.action(Action.BREAKER_ACKNOWLEDGE.value)(switches.acknowledge)
+    app.action(Action.BREAKER_RESET.value)(switches.open_reset)
+    app.action(Action.STOP.value)(switches.open_stop)
+    app.action(Action.LIFT.value)(switches.open_lift)
     app.view(View.EDIT.value)(submissions.edit)
     app.view(View.REJECT.value)(submissions.reject)
     app.view(View.REVIEW.value)(submissions.review)
-    app.view(View.BREAKER_RESET.value)(submissions.reset_breaker)
+    app.view(View.BREAK_GLASS.value)(submissions.break_glass)
+    app.view(View.REVOKE.value)(orders.revoke)
+    app.view(View.SETTLE.value)(orders.settle)
+    app.view(View.REVIEW_FLAG.value)(orders.flag)
+    app.view(View.BREAKER_RESET.value)(switches.reset)
+    app.view(View.STOP.value)(switches.stop)
+    app.view(View.LIFT.value)(switches.lift)
     app.command(names.COMMAND)(asks.command)
     app.event(names.HOME_OPENED)(asks.home)
     app.event(names.APP_UNINSTALLED)(_gone)

@@ -11,15 +11,29 @@ class Action(StrEnum):
     REJECT = "approval_reject"
     REVIEW = "approval_review"
     BREAKER_ACKNOWLEDGE = "breaker_acknowledge"
+    BREAK_GLASS = "approval_break_glass"
+    REVOKE = "approval_revoke"
+    ASK_AGAIN = "approval_ask_again"
+    SETTLE = "approval_settle"
+    STOP = "desk_stop"
+    LIFT = "desk_lift"
+    REVIEW_RIGHT = "review_right"
+    REVIEW_FLAG = "review_flag"
     BREAKER_RESET = "breaker_reset"
 
 
 class View(StrEnum):
-    """The `callback_id` of a modal; only the first four have something to submit."""
+    """The `callback_id` of a modal; the last two have nothing to submit."""
 
     EDIT = "edit_form"
     REJECT = "reject_form"
     REVIEW = "review"
+    BREAK_GLASS = "break_glass_form"
+    REVOKE = "revoke_form"
+    SETTLE = "settle_form"
+    STOP = "stop_form"
+    LIFT = "lift_form"
+    REVIEW_FLAG = "review_flag_form"
     BREAKER_RESET = "breaker_reset_form"
     DETAILS = "details"
     NOTICE = "notice"
@@ -32,6 +46,15 @@ class Field(StrEnum):
     REASON = "reason"
     CATEGORY = "category"
     NOTE = "note"
+    ORDER = "order"
+    TO = "to"
+    CC = "cc"
+    BCC = "bcc"
+    SUBJECT = "subject"
+    BODY = "body"
+    OUTCOME = "outcome"
+    EVIDENCE = "evidence"
+    REFERENCE = "reference"
 
 
 # The `action_id` of the one element of every input block.

@@ -4,8 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.domain.approvals import ApprovalView, Status
+from agent.domain.deadlines import LOOKS_TO_SETTLE, RESEND_WINDOW
 from agent.domain.money import Money
 from agent.domain.payload import Json, Payload
+from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED
+from agent.tools.registry import EFFECTS
+from bot.slack import buttons
+from bot.slack.banners import STOPPED
 from bot.slack.blocks import (
     Block,
     actions,
@@ -13,6 +18,7 @@ from bot.slack.blocks import (
     button,
     context,
     emoji,
+    fallback,
     fields,
     header,
     line,
@@ -22,21 +28,34 @@ from bot.slack.blocks import (
     quote,
     rich,
     section,
+    utc,
     weight,
     word,
 )
 from bot.slack.cards import BUDGET
 from bot.slack.names import Action
-from bot.slack.states import LOOKS, deciding_votes, outcome, subject
+from bot.slack.states import (
+    HELD,
+    closed_by,
+    deciding_votes,
+    ended_words,
+    look_in_history,
+    look_of,
+    outcome,
+    phrase,
+    revoke_reason,
+    title,
+)
 from bot.slack.targets import BreakerTarget
-from bot.slack.text import clip, clip_bytes, escape, visible
+from bot.slack.text import clip, visible
 
-_TEXT_BYTES = 3_800
 _PLAIN = 2_900
 _REFUNDS = 25
 _NAME = 200
 # How much of each text a hand-off shows: the largest that fits a message.
-_WORDS = (1_500, 500, 150)
+_WORDS = (1_500, 500, 150, 40, 20)
+# An id of ours is never cut; of a request with more reasons than this the number is told.
+_ID, _REASONS = 30, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,70 +67,208 @@ class Note:
 
 
 def thread_line(view: ApprovalView, status: Status) -> Note:
-    """Return the line under a card that says what has just happened to the request."""
-    look = LOOKS[status]
+    """Return the line under a card that says what has just happened to the request.
+
+    `status` is what it came to then; a line about an earlier one tells nothing of what came later.
+    """
     approval = view.approval
-    votes = deciding_votes(view)
-    decided = status in {Status.APPROVED, Status.REJECTED} and votes
-    by = f" by {', '.join(visible(vote.actor_name) for vote in votes)}" if decided else ""
-    what = (
-        subject(approval)
-        if approval.amount is None
-        else f"{subject(approval)} of {approval.amount}"
-    )
-    # A line about an earlier status must not tell the outcome of a later one.
-    after = outcome(approval) if approval.status is status else ""
-    told = visible(f"{what}: {look.verdict.lower()}{by}. {after}".strip())
-    reasons = [
-        quote(clip(visible(vote.reason, lines=True), _PLAIN))
-        for vote in votes
-        if status is Status.REJECTED and vote.reason
-    ]
-    blocks = [rich(line(emoji(look.emoji), word(f" {clip(told, _PLAIN)}")), *reasons)]
-    return Note(blocks, _fallback(f"{look.sign} {told}"))
+    look = look_of(approval, status)
+    now = approval.status is status
+    after = outcome(approval, stopped=view.stopped) if now else ""
+    told = f"{phrase(approval)}: {look.verdict.lower()}{_actors(view, status)}. {after}"
+    words = visible(told).strip()
+    reasons = [quote(clip(visible(text, lines=True), _PLAIN)) for text in _reasons(view, status)]
+    blocks = [rich(line(emoji(look.emoji), word(f" {clip(words, _PLAIN)}")), *reasons)]
+    return Note(blocks, fallback(f"{look.sign} {words}"))
+
+
+def _actors(view: ApprovalView, status: Status) -> str:
+    approval = view.approval
+    closer = closed_by(approval) if status is approval.status else None
+    if closer is not None:
+        return f" by {closer}"
+    votes = deciding_votes(view) if status in {Status.APPROVED, Status.REJECTED} else ()
+    names = [f"{v.actor_name}{' (broke the glass)' if v.break_glass else ''}" for v in votes]
+    return f" by {', '.join(names)}" if names else ""
+
+
+def _reasons(view: ApprovalView, status: Status) -> list[str]:
+    """Return what people gave as their reason, whole, where it belongs to this news."""
+    if status is Status.CANCELLED:
+        return [revoke_reason(view.approval)] if revoke_reason(view.approval) else []
+    votes = deciding_votes(view) if status in {Status.APPROVED, Status.REJECTED} else ()
+    wanted = [vote for vote in votes if status is Status.REJECTED or vote.break_glass]
+    return [vote.reason for vote in wanted if vote.reason]
 
 
 def private_answer(text: str) -> Note:
     """Return what one person alone reads, such as why a click did not count."""
     told = clip(visible(text, lines=True), _PLAIN)
-    return Note([section(told)], _fallback(told))
+    return Note([section(told)], fallback(told))
 
 
-def oncall(text: str, approval_id: str | None) -> Note:
-    """Return an alert for the people on call."""
+def oncall(text: str, approval_id: str | None, *, good: bool = False) -> Note:
+    """Return an alert for the people on call, or with `good` news that alarms nobody."""
     told = clip(visible(text, lines=True), _PLAIN)
+    name, sign = ("white_check_mark", "✅") if good else ("rotating_light", "🚨")
     named = [] if approval_id is None else [context(plain(visible(approval_id[:_NAME])))]
-    return Note(
-        [rich(line(emoji("rotating_light"), word(f" {told}"))), *named], _fallback(f"🚨 {told}")
-    )
+    return Note([rich(line(emoji(name), word(f" {told}"))), *named], fallback(f"{sign} {told}"))
+
+
+def stop_thrown(body: Payload) -> Note:
+    """Return the alert that everything is stopped: who stopped it and why, and the way back."""
+    told = clip(visible(_text(body, "text"), lines=True), _PLAIN)
+    blocks = [
+        header("🛑 Everything is stopped"),
+        rich(line(word(told or STOPPED))),
+        context(
+            plain(
+                "Nothing runs and nothing is sent again. Requests can still be decided; what is "
+                "approved waits. A refund manager lifts the stop."
+            )
+        ),
+        actions("stop", buttons.lift_button()),
+    ]
+    return Note(blocks, fallback(f"🛑 Everything is stopped. {told}"))
+
+
+def unknown_outcome(view: ApprovalView, body: Payload) -> Note:
+    """Return the alert that nobody knows what became of an effect, with Settle while that is so.
+
+    `view` is the request as it is now, `body` the delivery's.
+    """
+    approval = view.approval
+    told = clip(visible(_text(body, "text"), lines=True), _PLAIN)
+    unknown = approval.status is Status.UNKNOWN
+    settle = [buttons.settle_button(approval)] if unknown else []
+    blocks = [
+        header(title(approval)),
+        rich(line(emoji("rotating_light"), word(f" {told}"))),
+        fields(
+            [
+                ("Customer", clip(visible(view.customer_name) or "-", _NAME)),
+                ("Order", clip(visible(approval.order_id or "-"), _NAME)),
+                (
+                    "First try",
+                    "-" if approval.first_sent_at is None else utc(approval.first_sent_at),
+                ),
+                ("Tries", str(approval.attempts)),
+            ]
+        ),
+        rich(lines(_what_next(view) if unknown else [word(_since_then(view))])),
+        context(plain(approval.id)),
+        actions(
+            f"unknown:{approval.id}:{approval.status}",
+            *settle,
+            buttons.details_button(approval),
+        ),
+    ]
+    return Note(blocks, fallback(f"🚨 {told}"))
+
+
+def _what_next(view: ApprovalView) -> list[Block]:
+    """Return when a person's word counts: not before the desk has asked often enough itself."""
+    approval = view.approval
+    effect = EFFECTS.get(approval.tool)
+    if effect is not None and not effect.can_look:
+        return [
+            word(
+                "The desk cannot ask what became of it. A refund manager settles it with evidence."
+            )
+        ]
+    held = f" {HELD}" if view.stopped else ""
+    told = [word(f"The desk keeps asking.{held} A refund manager can settle it with evidence")]
+    if approval.first_sent_at is not None:
+        told += [word(" from "), moment(approval.first_sent_at + RESEND_WINDOW)]
+    looks = f"{LOOKS_TO_SETTLE} looks in vain ({approval.clean_looks} so far)"
+    return [*told, word(f", after {looks}.")]
+
+
+def _since_then(view: ApprovalView) -> str:
+    return clip(visible(f"Known by now. {ended_words(view)}"), _PLAIN)
 
 
 def hand_off(body: Payload) -> Note:
-    """Return the call for a person: who asks, why, and what they wrote last."""
+    """Return the call for a person: who asks, why, what they wrote, and all that was asked before.
+
+    The whole history is on it; its texts are cut as far as the message needs.
+    """
     customer = _text(body, "customer") or "A visitor who is not signed in"
-    said = [text for text in _list(body, "words") if isinstance(text, str)]
     blocks: list[Block] = []
     for limit in _WORDS:
-        quoted = [quote(clip(visible(text, lines=True), limit)) for text in said]
         blocks = [
             header("🙋 A customer needs a person"),
             fields(
                 [
-                    ("Customer", clip(visible(customer), _NAME)),
-                    ("Conversation", clip(visible(_text(body, "conversation_id") or "-"), _NAME)),
+                    ("Customer", clip(visible(customer), min(limit, _NAME))),
+                    ("Conversation", _id(body, "conversation_id", limit)),
+                    ("Run", _id(body, "run_id", limit)),
                 ]
             ),
-            rich(
-                line(word("Why, in the agent's words", "bold")),
-                quote(clip(visible(_text(body, "reason"), lines=True), limit)),
-            ),
-            *([rich(line(word("The customer wrote", "bold")), *quoted)] if quoted else []),
+            _why(body, limit),
+            *_history(body, limit),
+            *_said(body, limit),
         ]
         if weight(blocks) <= BUDGET:
             break
-    return Note(
-        blocks, _fallback(f"🙋 A customer needs a person: {clip(visible(customer), _NAME)}")
+    told = f"🙋 A customer needs a person: {clip(visible(customer), _NAME)}"
+    declined = f". {_declined(body)}" if _text(body, "reason") == MAX_REVISIONS_EXCEEDED else ""
+    return Note(blocks, fallback(f"{told}{declined}"))
+
+
+def _id(body: Payload, name: str, limit: int) -> str:
+    return clip(visible(_text(body, name) or "-"), max(limit, _ID))
+
+
+def _declined(body: Payload) -> str:
+    """Return why people take over: as many declined requests as the policy lets be."""
+    return f"Declined {_number(body, 'rejections')} times: a person takes over"
+
+
+def _why(body: Payload, limit: int) -> Block:
+    reason = _text(body, "reason")
+    if reason == MAX_REVISIONS_EXCEEDED:
+        return rich(line(word(_declined(body), "bold")))
+    return rich(
+        line(word("Why, in the agent's words", "bold")),
+        quote(clip(visible(reason, lines=True), limit)),
     )
+
+
+def _said(body: Payload, limit: int) -> list[Block]:
+    said = [text for text in _list(body, "words") if isinstance(text, str)]
+    quoted: list[Block] = []
+    for text in said:
+        # Slack draws neighbouring quotations as one.
+        quoted += [line(word("and then", "italic"))] if quoted else []
+        quoted.append(quote(clip(visible(text, lines=True), limit)))
+    return [rich(line(word("The customer wrote", "bold")), *quoted)] if quoted else []
+
+
+def _history(body: Payload, limit: int) -> list[Block]:
+    """Return every request of the conversation with how it ended and why, oldest first."""
+    past = [entry for entry in _list(body, "history") if isinstance(entry, dict)]
+    if not past:
+        return []
+    listed = bullets(*(line(*_past(entry, limit)) for entry in past))
+    return [rich(line(word("What was asked before", "bold")), listed)]
+
+
+def _past(entry: dict[str, Json], limit: int) -> list[Block]:
+    look = look_in_history(_text(entry, "status"))
+    told = [
+        emoji(look.emoji),
+        word(f" {clip(visible(_text(entry, 'what')), limit)} · "),
+        word(clip(look.title, limit), "bold"),
+        word("  "),
+        word(clip(visible(_text(entry, "approval_id") or "-"), max(limit, _ID)), "code"),
+    ]
+    reasons = [text for text in _list(entry, "reasons") if isinstance(text, str)]
+    for reason in reasons[:_REASONS]:
+        told += [word("\n"), word(clip(visible(reason), limit), "italic")]
+    if len(reasons) > _REASONS:
+        told += [word("\n"), word(f"… and {len(reasons) - _REASONS} more", "italic")]
+    return told
 
 
 def breaker_opened(body: Payload) -> Note:
@@ -142,10 +299,12 @@ def breaker_opened(body: Payload) -> Note:
             f"breaker:{_number(body, 'generation')}",
             button(Action.BREAKER_ACKNOWLEDGE, "Acknowledge", target, "primary"),
             button(Action.BREAKER_RESET, "Reset", target, "danger"),
+            buttons.stop_button(),
         ),
     ]
-    told = f"🚨 Refund breaker opened: {len(ran)} automatic refunds ran. {limit}"
-    return Note(blocks, _fallback(told))
+    refunds = "refund" if len(ran) == 1 else "refunds"
+    told = f"🚨 Refund breaker opened: {len(ran)} automatic {refunds} ran. {limit}"
+    return Note(blocks, fallback(told))
 
 
 def _ran(row: dict[str, Json]) -> list[Block]:
@@ -162,10 +321,6 @@ def _ran(row: dict[str, Json]) -> list[Block]:
         word(f" on {clip(visible(_text(row, 'order_id') or '-'), _NAME)}{when} · "),
         word(visible(_text(row, "conversation_id") or "-")[:_NAME], "code"),
     ]
-
-
-def _fallback(text: str) -> str:
-    return clip_bytes(escape(text), _TEXT_BYTES)
 
 
 def _text(body: dict[str, Json], name: str) -> str:

@@ -95,6 +95,7 @@ class _Values(_Sent):
 
 
 class _View(_Sent):
+    callback_id: str = ""
     private_metadata: str = ""
     state: _Values = _Values()
 

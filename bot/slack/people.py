@@ -56,6 +56,13 @@ class _Seen:
     rosters: list[_Roster] = field(default_factory=list)
     members: dict[str, _Member] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    # Sources of a role that could not be read, and why.
+    missed: list[tuple[Role, str, str]] = field(default_factory=list)
+
+    def miss(self, role: Role, handle: str, problem: str) -> None:
+        """Note that the user group of a role could not be read."""
+        self.problems.append(f"user group @{handle}: {problem}")
+        self.missed.append((role, _source(handle), problem))
 
 
 def sync_people(desk: Desk, client: WebClient, team_id: str) -> SyncReport:
@@ -83,7 +90,9 @@ def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
     groups = _groups(desk, client, team_id, seen)
     for role, source in desk.policy.roles.items():
         handle = source.slack_user_group
-        if handle is not None and groups is not None:
+        if handle is not None and isinstance(groups, str):
+            seen.missed.append((role, _source(handle), groups))
+        elif handle is not None and not isinstance(groups, str):
             _look_at_group(client, team_id, seen, role, (handle, groups.get(handle)))
         fixed = frozenset(_fixed_ids(source.slack_users, team_id, seen))
         seen.rosters.append(_Roster(role, POLICY, fixed))
@@ -97,14 +106,20 @@ def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
     return seen
 
 
-def _groups(desk: Desk, client: WebClient, team_id: str, seen: _Seen) -> dict[str, str] | None:
+def _source(handle: str) -> str:
+    return f"slack:{handle}"
+
+
+def _groups(desk: Desk, client: WebClient, team_id: str, seen: _Seen) -> dict[str, str] | str:
+    """Return the ids of all user groups by handle, or why they could not be read."""
     if all(source.slack_user_group is None for source in desk.policy.roles.values()):
         return {}
     try:
         found = client.usergroups_list(team_id=team_id)["usergroups"]
     except CALL_ERRORS as error:
-        seen.problems.append(f"user groups: {failure_of(error).code}")
-        return None
+        problem = failure_of(error).code
+        seen.problems.append(f"user groups: {problem}")
+        return problem
     return {group["handle"]: group["id"] for group in found}
 
 
@@ -113,14 +128,14 @@ def _look_at_group(
 ) -> None:
     handle, group_id = group
     if group_id is None:
-        seen.problems.append(f"user group @{handle}: there is none")
+        seen.miss(role, handle, "there is none")
         return
     try:
         users = client.usergroups_users_list(usergroup=group_id, team_id=team_id)["users"]
     except CALL_ERRORS as error:
-        seen.problems.append(f"user group @{handle}: {failure_of(error).code}")
+        seen.miss(role, handle, failure_of(error).code)
         return
-    seen.rosters.append(_Roster(role, f"slack:{handle}", frozenset(users)))
+    seen.rosters.append(_Roster(role, _source(handle), frozenset(users)))
 
 
 def _fixed_ids(named: list[str], team_id: str, seen: _Seen) -> Iterator[str]:
@@ -160,6 +175,23 @@ def _write(
     for roster in seen.rosters:
         yield from _grant(tx, roster, known, seen_at)
         yield from _revoke(tx, roster, team_id)
+        if roster.source != POLICY:
+            people.saw_roster(tx, roster.role, roster.source, len(roster.user_ids), seen_at)
+    for role, source, problem in seen.missed:
+        people.missed_roster(tx, role, source, problem)
+    _forget(tx, desk)
+
+
+def _forget(tx: Tx, desk: Desk) -> None:
+    """Forget sources that the policy no longer names: they must not stand in anybody's way."""
+    named = {
+        (role, _source(rules.slack_user_group))
+        for role, rules in desk.policy.roles.items()
+        if rules.slack_user_group is not None
+    }
+    for roster in people.rosters_of(tx):
+        if (roster.role, roster.source) not in named:
+            people.forget_roster(tx, roster.role, roster.source)
 
 
 def _upsert(

@@ -48,6 +48,16 @@ class BreakerTarget(_Named):
     generation: Annotated[int, Field(ge=0)]
 
 
+class StopTarget(_Named):
+    """The stop switch as a person saw it: `since` is when it was thrown, in microseconds UTC.
+
+    None where nothing was stopped, and on a button, which shows no state of its own.
+    """
+
+    v: Literal[1] = 1
+    since: Annotated[int, Field(ge=0)] | None
+
+
 def read_target(text: str | None) -> Target | None:
     """Read a button's value; None when this product did not write it."""
     try:
@@ -68,5 +78,13 @@ def read_breaker_target(text: str | None) -> BreakerTarget | None:
     """Read the value or the metadata of a breaker's alert; None when it is none."""
     try:
         return BreakerTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_stop_target(text: str | None) -> StopTarget | None:
+    """Read the value of a Stop or Lift button, or the metadata of its form; None for neither."""
+    try:
+        return StopTarget.model_validate_json(text or "")
     except ValidationError:
         return None

@@ -103,7 +103,7 @@ def test_an_edit_replaces_the_request(demo: Demo) -> None:
     expect(demo.chip("done", "100.00 USD on order ORD-1008")).to_be_visible()
     expect(card).to_have_count(2)
     expect(card.first).to_contain_text("Replaced by an edit by @Ana Ribeiro")
-    expect(card.last).to_contain_text("amount 129.00 USD → 100.00 USD")
+    expect(card.last).to_contain_text("Amount: 129.00 USD → 100.00 USD")
     card.first.get_by_role("link").click()
     expect(card.last).to_be_in_viewport()
     assert [one["amount"]["minor"] for one in demo.desk.payments("ORD-1008")] == [10000]

@@ -59,7 +59,11 @@ def test_one_alert_shows_the_five_refunds_that_ran(story: SlackStory) -> None:
     assert said.count("cnv_") == 5
     assert "The limit is 5 in 60 seconds." in said
     (row,) = (block for block in alert["blocks"] if block["type"] == "actions")
-    assert [e["action_id"] for e in row["elements"]] == ["breaker_acknowledge", "breaker_reset"]
+    assert [e["action_id"] for e in row["elements"]] == [
+        "breaker_acknowledge",
+        "breaker_reset",
+        "desk_stop",
+    ]
     assert alert["text"].startswith("🚨 Refund breaker opened: 5 automatic refunds ran.")
 
 
@@ -94,7 +98,7 @@ def test_a_manager_resets_with_a_reason_and_everybody_reads_it(story: SlackStory
     result = story.submits("mia", reason="Campaign, all are genuine")
     assert result["response_action"] == "clear"
     assert state(story) == "closed"
-    assert f"{MIA.name} reset the refund breaker: Campaign" in alerts(story)[-1]["text"]
+    assert f"{MIA.name} reset the refund breaker. Reason: Campaign" in alerts(story)[-1]["text"]
 
 
 def test_a_reset_without_the_role_is_refused_in_the_form(story: SlackStory) -> None:

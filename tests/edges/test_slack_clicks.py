@@ -14,6 +14,7 @@ from agent.domain.approvals import Approval, Status
 from agent.domain.money import Money
 from bot.sandbox.cast import ANA, MIA, PEOPLE
 from bot.sandbox.slack_delivery import FORM
+from bot.slack.names import Action
 from storage.transaction import Store
 from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story
 
@@ -123,7 +124,7 @@ def test_a_wrong_hash_is_refused_and_the_card_drawn_again(story: SlackStory) -> 
     assert story.approval(approval.id).status is Status.PENDING
 
 
-def test_an_expired_card_pays_nothing_and_loses_its_buttons(story: SlackStory) -> None:
+def test_an_expired_card_pays_nothing_and_can_only_be_asked_again(story: SlackStory) -> None:
     approval = story.parks()
     story.clock.advance(minutes=31)
     story.syncs()
@@ -131,7 +132,7 @@ def test_an_expired_card_pays_nothing_and_loses_its_buttons(story: SlackStory) -
     story.clicks("ana", approval, "approval_approve")
     assert "nobody decided before the deadline" in story.whispers("ana")[-1]
     card = story.card(approval)
-    assert action_ids(card) == []
+    assert action_ids(card) == ["approval_ask_again"]
     assert "Nobody decided in time" in shown(card)
     assert story.paid() == []
 
@@ -174,11 +175,12 @@ FOREIGN_VALUES = [
     '{"v":1,"id":"apr_00000000000000000000000001","rev":"1","h":"0000000000000000"}',
     '{"v":1,"id":"apr_00000000000000000000000001","rev":1,"h":"short"}',
     '{"v":1,"generation":-1}',
+    '{"v":1,"since":-1}',
     "\u202e<!channel>",
 ]
 
 
-@pytest.mark.parametrize("action_id", ["approval_approve", "approval_edit", "breaker_reset"])
+@pytest.mark.parametrize("action_id", list(Action))
 def test_a_value_that_is_not_ours_is_answered_and_noted(story: SlackStory, action_id: str) -> None:
     approval = story.parks()
     for number, value in enumerate(FOREIGN_VALUES, start=1):

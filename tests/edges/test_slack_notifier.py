@@ -19,13 +19,17 @@ from agent.ports import (
     TryAgain,
     Undeliverable,
 )
+from bot.sandbox.cast import CHANNELS
 from bot.slack.channels import check_channels
 from bot.slack.client import SlackNotifier, web_client
-from storage import decisions
+from storage import decisions, reviews
 from storage.transaction import Store
 from tests.support.desk import KeepingNotifier
+from tests.support.slack_looks import action_ids
 from tests.support.slack_sandbox import APPROVALS, BOT_TOKEN, ONCALL
 from tests.support.slack_server import WANTED, Servers, SlackStory, running_servers, slack_story
+
+REVIEW = CHANNELS[2].id
 
 # What is tried here does not depend on the kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -372,3 +376,90 @@ def test_an_alert_goes_to_the_people_on_call_once(story: SlackStory) -> None:
     assert story.sender.deliver(replace(alert, ambiguous=True)) == Delivered()
     (found,) = posted(story, ONCALL)
     assert "apr_1" in json.dumps(found["blocks"])
+
+
+# --- reviews
+
+
+def reviewed(story: SlackStory, **changes: Any) -> Delivery:
+    """Return the posting of a review of a request that is looked back at."""
+    approval = waiting(story)
+    with story.desk.store.transaction() as tx:
+        reviews.ask(tx, approval.id, approval.customer_id, "share", story.clock.now())
+    return delivery(story, approval, kind=DeliveryKind.REVIEW, **changes)
+
+
+def test_a_review_goes_to_its_own_channel_and_is_found_again(story: SlackStory) -> None:
+    asked = reviewed(story)
+    answer = story.sender.deliver(asked)
+    assert isinstance(answer, Delivered)
+    (ref,) = answer.refs
+    assert ref.channel == REVIEW
+    assert "Picked by chance" in json.dumps(message(story, ref)["blocks"])
+    assert story.sender.deliver(replace(asked, ambiguous=True)) == Delivered((ref,))
+    assert len(posted(story, REVIEW)) == 1
+
+
+def test_an_answer_before_its_review_is_posted_waits_a_little(story: SlackStory) -> None:
+    answered = replace(reviewed(story), kind=DeliveryKind.REVIEW_UPDATE)
+    answer = story.sender.deliver(answered)
+    assert answer == TryAgain("the card is not posted yet", 3.0, ambiguous=False)
+    story.clock.advance(seconds=60)
+    assert story.sender.deliver(answered) == Delivered()
+
+
+def test_every_copy_of_a_review_is_redrawn_and_a_lost_one_reported(story: SlackStory) -> None:
+    asked = reviewed(story)
+    refs: list[MessageRef] = []
+    for number in range(3):
+        answer = story.sender.deliver(replace(asked, outbox_id=f"out_{number}"))
+        assert isinstance(answer, Delivered)
+        refs += answer.refs
+    story.slack.client.chat_delete(channel=REVIEW, ts=refs[1].ts)
+    update = replace(asked, kind=DeliveryKind.REVIEW_UPDATE, refs=tuple(refs))
+    assert story.sender.deliver(update) == Delivered(lost_refs=(refs[1],))
+    assert all(message(story, ref)["edited"] for ref in (refs[0], refs[2]))
+    assert len(posted(story, REVIEW)) == 2
+
+
+def test_a_review_update_that_must_wait_waits(story: SlackStory) -> None:
+    asked = reviewed(story)
+    fault(story, "chat.update", error="ratelimited", retry_after=4)
+    refs = (MessageRef(REVIEW, "1.0"),)
+    update = replace(asked, kind=DeliveryKind.REVIEW_UPDATE, refs=refs)
+    assert story.sender.deliver(update) == TryAgain("ratelimited", 4.0, ambiguous=False)
+
+
+# --- alerts with buttons
+
+
+def test_an_unknown_outcome_offers_to_settle_it_while_it_is_unknown(story: SlackStory) -> None:
+    told = delivery(
+        story, waiting(story), kind=DeliveryKind.UNKNOWN_OUTCOME, body={"text": "It is unknown."}
+    )
+    assert told.approval is not None
+    unknown = replace(told.approval.approval, status=Status.UNKNOWN)
+    lost = replace(told, approval=replace(told.approval, approval=unknown))
+    for one in (lost, replace(lost, ambiguous=True), replace(told, outbox_id="out_2")):
+        assert story.sender.deliver(one) == Delivered()
+    first, second = posted(story, ONCALL)
+    assert action_ids(first) == ["approval_settle", "approval_review"]
+    assert action_ids(second) == ["approval_review"]
+
+
+def test_good_news_is_no_alarm(story: SlackStory) -> None:
+    for mark, good in (("🚨", False), ("✅", True)):
+        body: Payload = {"text": f"It is {good}.", "good": good}
+        told = delivery(story, None, kind=DeliveryKind.ONCALL, body=body)
+        assert story.sender.deliver(replace(told, outbox_id=f"out_{good}")) == Delivered()
+        assert posted(story, ONCALL)[-1]["text"] == f"{mark} It is {good}."
+
+
+def test_a_stop_is_told_to_the_people_on_call_once(story: SlackStory) -> None:
+    body: Payload = {"text": "Mia stopped everything. Double payments", "stopped": True}
+    told = delivery(story, None, kind=DeliveryKind.STOP_THROWN, body=body)
+    assert story.sender.deliver(told) == Delivered()
+    assert story.sender.deliver(replace(told, ambiguous=True)) == Delivered()
+    (found,) = posted(story, ONCALL)
+    assert action_ids(found) == ["desk_lift"]
+    assert "Double payments" in found["text"]

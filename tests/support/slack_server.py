@@ -47,7 +47,7 @@ def uncounted(_decision: Decision, _answer: DecideAnswer) -> None:
     """Count nothing."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SlackStory(Story):
     """A story whose outbox reaches the stand-in and whose people click there."""
 
@@ -92,11 +92,27 @@ class SlackStory(Story):
         self, user: str, approval: Approval, action_id: str, value: str | None = None
     ) -> dict[str, Any]:
         """Let a person click a button of the card, then run what follows."""
-        message = self.card(approval)
-        body = {"user": user, "channel": APPROVALS, "ts": message["ts"], "action_id": action_id}
-        answer: dict[str, Any] = self.slack.act(
-            "/click", **(body if value is None else body | {"value": value})
-        )
+        return self.presses(user, self.card(approval), action_id, value)
+
+    def posted(self, channel: str) -> list[dict[str, Any]]:
+        """Return what everybody in a channel reads, oldest first."""
+        found = self.slack.look("/messages", channel=channel)
+        return [message for message in found if message["ephemeral_for"] is None]
+
+    def presses(
+        self, user: str, message: dict[str, Any], action_id: str, value: str | None = None
+    ) -> dict[str, Any]:
+        """Let a person click a button of any message, then run what follows."""
+        where = {"channel": message["channel"], "ts": message["ts"], "action_id": action_id}
+        body = {"user": user, **where, **({} if value is None else {"value": value})}
+        answer: dict[str, Any] = self.slack.act("/click", **body)
+        self.rests()
+        return answer
+
+    def presses_inside(self, user: str, action_id: str) -> dict[str, Any]:
+        """Let a person click a button of the modal on top, then run what follows."""
+        body = {"user": user, "view_id": self.form(user)["id"], "action_id": action_id}
+        answer: dict[str, Any] = self.slack.act("/click", **body)
         self.rests()
         return answer
 
@@ -173,7 +189,7 @@ def slack_story(
         quick = web_client(BOT_TOKEN, base_url, timeout_s=INTERACTIVE_TIMEOUT_S)
         patient = web_client(BOT_TOKEN, base_url, timeout_s=OUTBOX_TIMEOUT_S)
         bolt = slack_app(Edge(told.desk, quick, slack.config.team_id, uncounted), SIGNING_SECRET)
-        servers.desk.app = _desk(bolt)
+        servers.desk.app = desk_app(bolt)
         story = SlackStory(
             **{field.name: getattr(told, field.name) for field in fields(told)},
             slack=slack,
@@ -185,7 +201,8 @@ def slack_story(
         yield story
 
 
-def _desk(bolt: App) -> FastAPI:
+def desk_app(bolt: App) -> FastAPI:
+    """Return the desk's one address, `/slack/events`, as an application."""
     app = FastAPI()
 
     @app.post("/slack/events")

@@ -15,67 +15,35 @@ from agent.domain.ids import ActorId, ApprovalId
 from agent.domain.risk import Finding, Reason
 from agent.domain.roles import Role, Tier
 from bot.sandbox.block_limits import check_message, check_view, text_total
-from bot.slack.blocks import Block, weight
+from bot.slack.blocks import weight
 from bot.slack.cards import BUDGET, Card, approval_card, brief_card
-from bot.slack.modals import details_modal, edit_modal, reject_modal, review_modal
+from bot.slack.edits import edit_modal
+from bot.slack.modals import details_modal, reject_modal, review_modal
+from bot.slack.states import progress_words
 from bot.slack.text import visible
-from tests.support.builders import ANN, APPROVAL_ID, BOB, approval, usd, vote
+from tests.support.builders import ANN, APPROVAL_ID, MIA, approval, refund_payload, usd, vote
 from tests.support.doubles import START
+from tests.support.drawn import (
+    HOSTILE,
+    PEOPLE,
+    UNSEEN,
+    assert_literal,
+    buttons,
+    flowing,
+    mentioned,
+    objects,
+    read,
+    styled,
+    texts,
+)
+from tests.support.drawn import refund_view as view
 
-PEOPLE = {ANN: "U07ANN", BOB: "U07BOB"}
 LATER = START + timedelta(minutes=4)
 NEW = ApprovalId("apr_01ARZ3NDEKTSV4RRFFQ69G5FAW")
-
-HOSTILE = [
-    "<!channel> <!here> <@U123> <#C1> <!subteam^S1>",
-    "<https://evil.example|Approve here>",
-    "*bold* _it_ ~strike~ `code` ```block``` :tada:",
-    "&amp; &lt;b&gt; <b>hi</b>",
-    "line one\n*Left to refund*\n1.00 USD",
-    "\u202egpj.exe \u2066 \u200b\u200d\ufeff \ue000 \x00 \x1b[2J \u2028 \u00ad \u3164",
-    "https://evil.example/?a=1&b=2",
-]
-UNSEEN = "\u202e\u2066\u200b\u200d\ufeff\ue000\x00\x1b\u2028\u00ad\u3164"
-
-
-def view(*votes: Vote, words: tuple[str, ...] = ("It wobbles.",), **changes: Any) -> ApprovalView:
-    return ApprovalView(approval(**changes), votes, "Dana", "dana@example.com", words)
 
 
 def draw(shown: ApprovalView, **options: Any) -> Card:
     return approval_card(shown, LATER, PEOPLE, **options)
-
-
-def objects(value: object) -> Iterator[Block]:
-    """Yield every object of a tree."""
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from objects(item)
-
-
-def texts(value: object, *kinds: str) -> list[str]:
-    return [o["text"] for o in objects(value) if o.get("type") in kinds]
-
-
-def read(blocks: object) -> str:
-    """Return all that a person reads, whatever carries it."""
-    return "\n".join(texts(blocks, "plain_text", "mrkdwn", "text", "raw_text"))
-
-
-def buttons(card: Card) -> dict[str, Block]:
-    return {o["action_id"]: o for o in objects(card.blocks) if o.get("type") == "button"}
-
-
-def carrier(blocks: object, words: str) -> set[str]:
-    """Return the types of the objects that hold `words`."""
-    return {
-        str(o["type"])
-        for o in objects(blocks)
-        if isinstance(o.get("text"), str) and words in o["text"]
-    }
 
 
 ENDED = {
@@ -107,6 +75,15 @@ ENDED = {
         "Replaced by an edit",
     ),
     "cancelled": (view(status=Status.CANCELLED), "Withdrawn"),
+}
+
+
+# What is left to do where nobody can decide any more.
+STILL = {
+    "approved": ["approval_revoke"],
+    "unknown": ["approval_review"],
+    "stale": ["approval_ask_again"],
+    "expired": ["approval_ask_again"],
 }
 
 
@@ -145,7 +122,7 @@ def test_a_pending_card_says_all_that_a_decision_needs() -> None:
 
 
 def test_the_buttons_name_what_was_shown() -> None:
-    found = buttons(draw(view()))
+    found = buttons(draw(view()).blocks)
     assert list(found) == [
         "approval_approve",
         "approval_edit",
@@ -175,17 +152,77 @@ def test_a_quorum_shows_how_far_it_is_and_who_has_approved() -> None:
     said = read(card.blocks)
     assert "1 of 2 approvals" in said
     assert "2 people, at least one refund manager" in said
-    assert [o["user_id"] for o in objects(card.blocks) if o.get("type") == "user"] == ["U07BOB"]
-    assert "approval_approve" in buttons(card)
+    assert mentioned(card.blocks) == ["U07BOB"]
+    assert "approval_approve" in buttons(card.blocks)
+
+
+TWO = Tier(Role.REFUND_MANAGER, 2)
+APPROVER = frozenset({Role.REFUND_APPROVER})
+MANAGER = APPROVER | {Role.REFUND_MANAGER}
+
+
+def test_enough_people_without_the_role_are_told_who_is_missing() -> None:
+    first, second = vote(ANN, "Ann", roles=APPROVER), vote(roles=APPROVER)
+    third = vote(ActorId("act_cem"), "Cem", roles=APPROVER)
+    for votes in ((first, second), (first, second, third)):
+        card = draw(view(*votes, tier=TWO))
+        said = read(card.blocks)
+        assert "2 of 2, a refund manager is missing" in said
+        assert "2 of 2 approvals, a refund manager is missing" in said
+        assert "2 of 2 approvals, a refund manager is missing." in card.text
+        assert "3 of 2" not in said
+    lapsed = read(draw(view(first, second, tier=TWO, status=Status.EXPIRED)).blocks)
+    assert "2 of 2 had approved, a refund manager was missing: " in lapsed
+
+
+@pytest.mark.parametrize(
+    ("votes", "words"),
+    [
+        ((vote(roles=APPROVER),), "1 of 2"),
+        # One person's two accounts.
+        ((vote(roles=APPROVER), vote(roles=MANAGER)), "1 of 2"),
+        ((vote(ANN, roles=MANAGER), vote(roles=APPROVER)), "2 of 2"),
+        ((vote(ANN, roles=MANAGER), vote(roles=APPROVER), vote(MIA, roles=MANAGER)), "2 of 2"),
+        ((vote(ANN, roles=APPROVER), vote(verdict="reject", roles=MANAGER)), "1 of 2"),
+    ],
+)
+def test_progress_never_counts_more_than_is_needed(votes: tuple[Vote, ...], words: str) -> None:
+    assert progress_words(view(*votes, tier=TWO)) == words
+
+
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.EXECUTED])
+def test_what_people_have_approved_misses_nobody(status: Status) -> None:
+    alone = vote(break_glass=True, roles=frozenset({Role.ONCALL}))
+    assert progress_words(view(alone, tier=Tier(Role.REFUND_APPROVER), status=status)) == "1 of 1"
+
+
+def test_the_level_stands_apart_from_why_it_waits() -> None:
+    (row,) = [b for b in draw(view()).blocks if "Why it waits" in read(b)]
+    assert "\n\nWhy it waits" in flowing(row)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (Status.PENDING, "⏳ Decide by <"),
+        (Status.EXPIRED, "Deadline was <"),
+        (Status.REJECTED, "Deadline <"),
+        (Status.EXECUTED, "Deadline <"),
+    ],
+)
+def test_only_a_deadline_that_has_passed_is_told_as_past(status: Status, words: str) -> None:
+    said = read(draw(view(vote(), status=status)).blocks)
+    assert words in said
+    assert ("Deadline was" in said) is (status is Status.EXPIRED)
 
 
 @pytest.mark.parametrize("name", ENDED)
-def test_an_ended_card_keeps_the_request_and_says_who_and_what_instead_of_buttons(
+def test_an_ended_card_keeps_the_request_and_says_who_and_what_instead_of_deciding(
     name: str,
 ) -> None:
     shown, verdict = ENDED[name]
     card, pending = draw(shown), draw(view())
-    assert buttons(card) == {}
+    assert list(buttons(card.blocks)) == STILL.get(name, [])
     assert check_message(card.blocks) == []
     said = read(card.blocks)
     assert verdict in said
@@ -196,7 +233,7 @@ def test_an_ended_card_keeps_the_request_and_says_who_and_what_instead_of_button
     assert len(kept) >= 3
     assert all(block in card.blocks for block in kept)
     if shown.votes:
-        assert [o["user_id"] for o in objects(card.blocks) if o.get("type") == "user"] == ["U07BOB"]
+        assert mentioned(card.blocks) == ["U07BOB"]
 
 
 def test_end_states_tell_what_became_of_the_money() -> None:
@@ -229,16 +266,16 @@ def test_past_the_deadline_nobody_is_offered_a_button() -> None:
     shown = view()
     late = approval_card(shown, shown.approval.expires_at, PEOPLE)
     early = approval_card(shown, shown.approval.expires_at - timedelta(seconds=1), PEOPLE)
-    assert buttons(late) == {}
+    assert buttons(late.blocks) == {}
     assert "Expired" in read(late.blocks)
-    assert "approval_approve" in buttons(early)
+    assert "approval_approve" in buttons(early.blocks)
 
 
 def test_an_edit_shows_the_change_first() -> None:
     card = draw(
         view(
             amount=usd("120.00"),
-            original_amount=usd("160.00"),
+            original=refund_payload(usd("160.00")),
             supersedes=APPROVAL_ID,
             edited_by=(ANN,),
             revision=2,
@@ -246,11 +283,9 @@ def test_an_edit_shows_the_change_first() -> None:
         )
     )
     first = card.blocks[1]
-    assert [o["text"] for o in objects(first) if o.get("style") == {"strike": True}] == [
-        "160.00 USD"
-    ]
+    assert styled(first, "strike") == ["160.00 USD"]
     assert "120.00 USD" in read(first)
-    assert [o["user_id"] for o in objects(first) if o.get("type") == "user"] == ["U07ANN"]
+    assert mentioned(first) == ["U07ANN"]
 
 
 def test_the_money_is_shown_before_and_after() -> None:
@@ -301,13 +336,9 @@ def test_untrusted_text_is_literal_and_visible_wherever_it_stands(text: str) -> 
         (marked, marked),
     )
     for card in (draw(shown), draw(shown, classic=True), brief_card(shown, LATER, PEOPLE)):
-        assert carrier(card.blocks, "MARK") <= {"plain_text", "text", "raw_text"}
+        assert_literal(card.blocks, "MARK")
         assert check_message(card.blocks) == []
-        assert not any(char in read(card.blocks) for char in UNSEEN)
         assert not any(char in card.text for char in UNSEEN)
-        assert all(
-            o["emoji"] is False for o in objects(card.blocks) if o.get("type") == "plain_text"
-        )
         assert "<!" not in card.text
         assert "MARK" in card.text
 
@@ -362,8 +393,10 @@ def test_approve_is_offered_only_where_everything_is_shown(
     card = draw(shown)
     assert check_message(card.blocks) == []
     assert weight(card.blocks) <= BUDGET
-    assert ("approval_approve" in buttons(card)) is card.complete
-    whole = card.blocks if card.complete else review_modal(shown, PEOPLE, "C1")
+    assert ("approval_approve" in buttons(card.blocks)) is card.complete
+    whole = (
+        card.blocks if card.complete else review_modal(shown, PEOPLE, "C1", may_break_glass=False)
+    )
     said = read(whole) + "".join(texts(whole, "text"))
     for value in bound(row):
         assert visible(json.dumps(value, ensure_ascii=False)) in said
@@ -379,10 +412,10 @@ def test_a_payload_too_long_for_a_card_leaves_only_review(filling: str, size: in
     shown = view(payload={"memo": filling * (32_000 // size)}, words=("w" * 4_000,) * 3)
     card = draw(shown)
     assert not card.complete
-    assert list(buttons(card)) == ["approval_review"]
+    assert list(buttons(card.blocks)) == ["approval_review"]
     assert weight(card.blocks) <= BUDGET
     assert check_message(card.blocks) == []
-    modal = review_modal(shown, PEOPLE, "C1")
+    modal = review_modal(shown, PEOPLE, "C1", may_break_glass=False)
     assert check_view(modal, "modal") == []
     joined = "".join(texts(modal["blocks"], "text"))
     assert visible(json.dumps(shown.approval.payload["memo"], ensure_ascii=False)) in joined
@@ -424,12 +457,11 @@ def test_the_modals_take_hostile_text_literally(text: str) -> None:
     for modal in (
         edit_modal(shown, "C1"),
         reject_modal(shown, "C1"),
-        review_modal(shown, PEOPLE, "C1"),
+        review_modal(shown, PEOPLE, "C1", may_break_glass=False),
         details_modal(shown, PEOPLE),
     ):
         assert check_view(modal, "modal") == []
-        assert carrier(modal, "MARK") <= {"plain_text", "text"}
-        assert not any(char in read(modal) for char in UNSEEN)
+        assert_literal(modal, "MARK")
 
 
 def test_a_modal_carries_what_it_shows() -> None:
@@ -441,7 +473,7 @@ def test_a_modal_carries_what_it_shows() -> None:
 
 
 def test_the_edit_form_starts_with_the_amount_and_says_what_is_left() -> None:
-    modal = edit_modal(view(amount=usd("60.00"), original_amount=usd("80.00")), "C1")
+    modal = edit_modal(view(amount=usd("60.00"), original=refund_payload(usd("80.00"))), "C1")
     amount = next(b for b in modal["blocks"] if b.get("block_id") == "amount")
     assert amount["element"]["initial_value"] == "60.00"
     assert amount["label"]["text"] == "Amount in USD"

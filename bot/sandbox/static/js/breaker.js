@@ -1,11 +1,16 @@
-/** The breaker in the top bar: what it lets through, read from the desk. */
+/** The breaker and the stop switch in the top bar: what runs at present, read from the desk. */
 
 import { h } from "./dom.js";
 import { HttpProblem, getJson, mayFail } from "./http.js";
 
 const CALM_MS = 15_000;
 const TENSE_MS = 1_000;
-const LABELS = { closed: "Breaker closed", half_open: "Breaker half-open", open: "Breaker open" };
+const LABELS = {
+  closed: "Breaker closed",
+  half_open: "Breaker half-open",
+  open: "Breaker open",
+  stopped: "Everything is stopped",
+};
 
 export class BreakerLight {
   #root;
@@ -30,7 +35,7 @@ export class BreakerLight {
       return;
     }
     this.#show(status);
-    const tense = status === null || status.state !== "closed";
+    const tense = stateOf(status) !== "closed";
     this.#timer = setTimeout(() => this.look(), tense ? TENSE_MS : CALM_MS);
   }
 
@@ -51,14 +56,29 @@ export class BreakerLight {
   }
 
   #show(status) {
-    const state = status?.state ?? "unknown";
+    const state = stateOf(status);
     this.#root.dataset.state = state;
     setText(this.#words, LABELS[state] ?? "Desk not reachable");
     setText(this.#more, status ? detail(status) : "");
+    this.#more.title = this.#more.textContent;
   }
 }
 
-function detail({ state, admitted_in_window: admitted, max, window_s: window, opens_again_at: at }) {
+/** While everything is stopped the breaker does not matter: nothing reaches it. */
+function stateOf(status) {
+  return status?.stopped ? "stopped" : (status?.state ?? "unknown");
+}
+
+function detail(status) {
+  return status.stopped ? stopped(status.stop) : admitting(status);
+}
+
+/** Who stopped everything and why; both are shown as they were written. */
+function stopped(stop) {
+  return stop ? `by ${stop.by || "somebody"}${stop.reason ? `: ${stop.reason}` : ""}` : "nothing runs";
+}
+
+function admitting({ state, admitted_in_window: admitted, max, window_s: window, opens_again_at: at }) {
   if (state === "closed") {
     return `${admitted} of ${max} automatic refunds in ${window} s`;
   }

@@ -185,7 +185,7 @@ function typed(one, blockId) {
     class: "entry",
     dir: "auto",
     "data-entry": "value",
-    rows: one.multiline ? "3" : null,
+    rows: one.multiline ? "8" : null,
     type: one.multiline ? null : "text",
     maxlength: one.max_length,
     placeholder: plainOf(one.placeholder) || null,

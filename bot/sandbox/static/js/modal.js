@@ -78,6 +78,11 @@ export class Modal {
     });
     document.body.append(this.#dialog);
     this.#dialog.showModal();
+    for (const input of this.#form.querySelectorAll("textarea")) {
+      // A long text is read from its beginning; browsers put the caret at its end.
+      input.setSelectionRange(0, 0);
+      input.scrollTop = 0;
+    }
   }
 
   async #submit(event, view) {

@@ -1,0 +1,84 @@
+"""The buttons by their names; the value of each says what it is about, and the row decides."""
+
+from typing import Literal
+
+from agent.domain.approvals import Approval, ApprovalView, Status
+from bot.slack.blocks import Block, button
+from bot.slack.names import Action
+from bot.slack.targets import StopTarget, Target
+
+Style = Literal["primary", "danger"] | None
+
+
+def on(approval: Approval, action: Action, label: str, style: Style = None) -> Block:
+    """Return a button about an approval; its value is the approval's `Target`."""
+    return button(action, label, Target.of(approval).text(), style)
+
+
+def row_id(view: ApprovalView) -> str:
+    """Return the block id of a card's row of buttons: a new one whenever the row changes."""
+    approval = view.approval
+    base = f"act:{approval.id}:{approval.revision}"
+    if approval.status is not Status.PENDING:
+        return f"{base}:{approval.status}"
+    return f"{base}:{len(view.votes)}" if view.votes else base
+
+
+def edit_button(approval: Approval) -> Block:
+    """Return the button that opens the form for changes."""
+    return on(approval, Action.EDIT, "Edit")
+
+
+def reject_button(approval: Approval) -> Block:
+    """Return the button that asks why a request is turned down."""
+    return on(approval, Action.REJECT, "Reject", "danger")
+
+
+def details_button(approval: Approval) -> Block:
+    """Return the button that shows all there is, whatever the request's status."""
+    return on(approval, Action.REVIEW, "Details")
+
+
+def review_button(approval: Approval) -> Block:
+    """Return the only way to approve what is too long for a card."""
+    return on(approval, Action.REVIEW, "Review", "primary")
+
+
+def break_glass_button(approval: Approval) -> Block:
+    """Return the button for people on call who approve alone; it stands in modals only."""
+    return on(approval, Action.BREAK_GLASS, "Break glass")
+
+
+def revoke_button(approval: Approval) -> Block:
+    """Return the button that takes an approval back before it is carried out."""
+    return on(approval, Action.REVOKE, "Revoke", "danger")
+
+
+def ask_again_button(approval: Approval) -> Block:
+    """Return the button that puts a lapsed request before people once more."""
+    return on(approval, Action.ASK_AGAIN, "Ask again")
+
+
+def settle_button(approval: Approval) -> Block:
+    """Return the button that opens the form for what a person has seen of an unknown outcome."""
+    return on(approval, Action.SETTLE, "Settle…")
+
+
+def right_button(approval: Approval) -> Block:
+    """Return the answer to a review that finds nothing wrong."""
+    return on(approval, Action.REVIEW_RIGHT, "Looks right", "primary")
+
+
+def flag_button(approval: Approval) -> Block:
+    """Return the answer to a review that something is wrong; it asks why."""
+    return on(approval, Action.REVIEW_FLAG, "Flag", "danger")
+
+
+def stop_button() -> Block:
+    """Return the button that stops everything."""
+    return button(Action.STOP, "Stop all", StopTarget(since=None).text(), "danger")
+
+
+def lift_button() -> Block:
+    """Return the button that lets things run again."""
+    return button(Action.LIFT, "Lift the stop", StopTarget(since=None).text())

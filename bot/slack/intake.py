@@ -1,0 +1,110 @@
+"""Reading what somebody did: a click on a button of ours, a form of ours, and what it names."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from slack_bolt import Ack
+
+from agent.domain.approvals import ApprovalView, Status
+from agent.domain.deadlines import is_past
+from agent.domain.decision import RefusalCode
+from agent.domain.errors import Corrupt
+from agent.domain.payload import Payload
+from bot.slack.answers import notice
+from bot.slack.edge import DAMAGED, Edge
+from bot.slack.lookup import slack_users
+from bot.slack.parts import People
+from bot.slack.payloads import Body, Click, Form, described, read, sender
+from bot.slack.targets import Target
+from storage import approvals, decisions
+
+_FOREIGN = "Only people of this workspace can act here."
+_UNKNOWN_BUTTON = "This button is not one the desk knows. Look at the newest card."
+_UNKNOWN_FORM = "This form is not one the desk knows."
+_NOT_STORED = "What you saw is not what is stored. Look at the newest card."
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A request as a form shows it; `waiting` tells whether people can still decide."""
+
+    view: ApprovalView
+    users: People
+    channel: str
+    waiting: bool
+
+    @property
+    def status(self) -> Status:
+        """Return where the request stands."""
+        return self.view.approval.status
+
+
+def read_click(
+    edge: Edge, body: Body, read_value: Callable[[str | None], _Read | None]
+) -> tuple[Click, _Read] | None:
+    """Read a click of this workspace on a button of ours; others are noted and told so."""
+    click = read(Click, body)
+    if click is None:
+        edge.note_unknown(sender(body), {"problem": "malformed", **described(body)})
+        return None
+    ours = click.team_id == edge.team_id
+    target = read_value(click.value) if ours else None
+    if target is not None:
+        return click, target
+    problem, told = ("malformed", _UNKNOWN_BUTTON) if ours else ("other team", _FOREIGN)
+    edge.note_unknown(click.identity, {"problem": problem, **described(body)})
+    edge.tell(click.channel_id, click.user.id, told)
+    return None
+
+
+def read_form(
+    edge: Edge, body: Body, ack: Ack, read_data: Callable[[str | None], _Read | None]
+) -> tuple[Form, _Read] | None:
+    """Read a form of ours by somebody of this workspace; others are noted and told so."""
+    form = read(Form, body)
+    target = None if form is None else read_data(form.view.private_metadata)
+    if form is None or target is None:
+        edge.note_unknown(sender(body), {"problem": "malformed", **described(body)})
+        notice(ack, "Not possible", _UNKNOWN_FORM)
+        return None
+    if form.team_id != edge.team_id:
+        edge.note_unknown(form.identity, {"problem": "other team", **described(body)})
+        notice(ack, "Not allowed", _FOREIGN)
+        return None
+    return form, target
+
+
+def look(edge: Edge, click: Click, target: Target) -> Shown | str:
+    """Load what a button names, or say why it cannot be shown."""
+    desk = edge.desk
+    try:
+        with desk.store.transaction(write=False) as tx:
+            approval = approvals.get(tx, target.approval_id)
+            view = None if approval is None else decisions.view(tx, approval)
+            users = {} if view is None else slack_users(tx, view)
+    except Corrupt:
+        note_click(edge, click, target, RefusalCode.PAYLOAD_CHANGED)
+        return DAMAGED
+    if view is None:
+        note_click(edge, click, target, RefusalCode.NOT_FOUND)
+        return "There is no such request."
+    approval = view.approval
+    if approval.short_hash() != target.h:
+        note_click(edge, click, target, RefusalCode.PAYLOAD_CHANGED)
+        return _NOT_STORED
+    waiting = approval.status is Status.PENDING
+    open_still = waiting and not is_past(approval.expires_at, desk.clock.now())
+    return Shown(view, users, click.channel_id, open_still)
+
+
+def note_click(edge: Edge, click: Click, target: Target, code: RefusalCode) -> None:
+    """Write down a click that led to nothing, with what it was about."""
+    data: Payload = {
+        "approval_id": target.id,
+        "shown_hash": target.h,
+        "action_id": click.actions[0].action_id,
+    }
+    edge.note_refused(click.identity, code, data)

@@ -1,0 +1,50 @@
+"""Work that may take longer than Slack waits: answered in time, and finished in any case."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import TypeVar
+
+_LOG = logging.getLogger(__name__)
+
+# Slack counts three seconds from the click to the answer, both ways included.
+ANSWER_WITHIN_S = 1.8
+_WORKERS = 8
+
+_Answer = TypeVar("_Answer")
+
+
+class Prompt:
+    """Runs steps that ask shop or provider on the way, while somebody waits in Slack.
+
+    A step is one or two short transactions around what it asks, so one that is cut off by the end
+    of the process has decided nothing, or all of it.
+    """
+
+    def __init__(self, within_s: float = ANSWER_WITHIN_S) -> None:
+        """Wait at most `within_s` seconds for each piece of work; no thread starts before one."""
+        self._within_s = within_s
+        self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slack-prompt")
+
+    def run(self, work: Callable[[], _Answer], late: Callable[[_Answer], None]) -> _Answer | None:
+        """Return what `work` gives, or None when it takes too long: `late` is given it then.
+
+        Raises what `work` raises in time; what it raises later is logged.
+        """
+        future = self._pool.submit(work)
+        if wait((future,), timeout=self._within_s).done:
+            return future.result()
+        future.add_done_callback(partial(_finish, late))
+        return None
+
+    def close(self) -> None:
+        """Wait for what is under way and take no more."""
+        self._pool.shutdown()
+
+
+def _finish(late: Callable[[_Answer], None], future: Future[_Answer]) -> None:
+    try:
+        late(future.result())
+    except Exception:  # noqa: BLE001 - nobody waits for this thread any more
+        _LOG.exception("work for somebody in Slack failed after its answer")

@@ -1,0 +1,186 @@
+"""Stop all and Lift by real clicks: who may, what stands on every picture, what runs afterwards."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain.approvals import Approval, Status
+from agent.domain.money import Money
+from agent.steps.breaker import breaker_status
+from agent.steps.stop import lift, stop_all
+from bot.sandbox.cast import MIA, OLU
+from storage.transaction import Store
+from tests.support.outside import button_value
+from tests.support.slack_looks import action_ids, shown, title
+from tests.support.slack_sandbox import ONCALL
+from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story
+
+ORDERS = ["ORD-1001", "ORD-1005", "ORD-1003", "ORD-1013", "ORD-1015", "ORD-1016"]
+WHY = "Double payments <!channel>"
+# As Slack stores it.
+SAID = "Double payments &lt;!channel&gt;"
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    with running_servers() as running:
+        yield running
+
+
+@pytest.fixture
+def story(servers: Servers, tmp_path: Path, store: Store) -> Iterator[SlackStory]:
+    with slack_story(servers, tmp_path, store) as told:
+        yield told
+
+
+def opens_breaker(story: SlackStory) -> dict[str, Any]:
+    """Let six small refunds open the breaker and return its alert."""
+    for order_id in ORDERS:
+        order = story.desk.shop.order(order_id)
+        assert order is not None
+        story.asks_refund(story.opens_chat(order.customer_id), "5.00", order_id)
+    return story.posted(ONCALL)[0]
+
+
+def is_stopped(story: SlackStory) -> object:
+    return breaker_status(story.desk)["stopped"]
+
+
+def stops(story: SlackStory) -> dict[str, Any]:
+    """Let everything be stopped from the terminal and return the alert."""
+    stop_all(story.desk, story.order(boss(story), WHY))
+    story.rests()
+    return story.posted(ONCALL)[-1]
+
+
+def boss(story: SlackStory, name: str = "boss") -> Any:
+    return story.hire(name, *story.desk.policy.roles)
+
+
+def approved(story: SlackStory) -> Approval:
+    approval = story.parks()
+    story.clicks("ana", approval, "approval_approve")
+    return story.approval(approval.id)
+
+
+def test_somebody_on_call_stops_everything_from_the_breakers_alert(story: SlackStory) -> None:
+    alert = opens_breaker(story)
+    story.presses("olu", alert, "desk_stop")
+    assert title(story.form("olu")) == "Stop everything"
+    assert list(story.submits("olu", reason="      ")["errors"]) == ["reason"]
+    result = story.submits("olu", reason=WHY)
+    assert (result["response_action"], result["problem"]) == ("clear", None)
+    assert is_stopped(story) is True
+    alert = story.posted(ONCALL)[-1]
+    assert f"{OLU.name} stopped everything" in alert["text"]
+    assert "&lt;!channel&gt;" in alert["text"]
+    assert action_ids(alert) == ["desk_lift"]
+    assert "stop.thrown" in story.trail()
+
+
+def test_a_second_stop_is_told_by_whom_it_is_stopped(story: SlackStory) -> None:
+    alert = opens_breaker(story)
+    story.presses("mia", alert, "desk_stop")
+    stops(story)
+    story.presses("olu", alert, "desk_stop")
+    assert title(story.form("olu")) == "Stopped already"
+    assert SAID in shown(story.form("olu"))
+    # A form that was open before is refused as well.
+    result = story.submits("mia", reason="Double payments")
+    assert result["response_action"] == "update"
+    assert "Everything is stopped already." in shown(story.form("mia"))
+
+
+def test_an_approver_does_not_stop_the_desk(story: SlackStory) -> None:
+    story.presses("ana", opens_breaker(story), "desk_stop")
+    result = story.submits("ana", reason="I am worried")
+    assert result["response_action"] == "update"
+    assert title(story.form("ana")) == "Not allowed"
+    assert is_stopped(story) is False
+    assert story.trail().count("decision.refused") == 1
+
+
+def test_what_is_approved_waits_until_a_manager_lifts_the_stop(story: SlackStory) -> None:
+    alert = stops(story)
+    approval = approved(story)
+    assert approval.status is Status.APPROVED
+    assert story.paid() == []
+    assert "Everything is stopped" in shown(story.card(approval))
+    story.presses("mia", alert, "desk_lift")
+    form = story.form("mia")
+    assert title(form) == "Lift the stop"
+    assert "by Boss at " in shown(form)
+    assert SAID in shown(form)
+    story.model.says("It is paid.")
+    result = story.submits("mia", reason="The provider has mended it")
+    assert (result["response_action"], result["problem"]) == ("clear", None)
+    assert story.paid() == [("ORD-1001", Money(16000, "USD"))]
+    assert f"{MIA.name} lifted the stop" in story.posted(ONCALL)[-1]["text"]
+    assert "Everything is stopped" not in shown(story.card(approval))
+
+
+def test_whoever_is_on_call_may_stop_but_not_lift(story: SlackStory) -> None:
+    story.presses("olu", stops(story), "desk_lift")
+    result = story.submits("olu", reason="It looks fine to me")
+    assert result["response_action"] == "update"
+    assert "needs the role refund_manager" in shown(story.form("olu"))
+    assert is_stopped(story) is True
+
+
+def test_an_old_alert_lifts_nothing_whose_reason_was_not_shown(story: SlackStory) -> None:
+    alert = stops(story)
+    story.presses("mia", alert, "desk_lift")
+    lift(story.desk, story.order(boss(story, "other")))
+    story.clock.advance(seconds=1)
+    stop_all(story.desk, story.order(boss(story, "third"), "Another thing"))
+    result = story.submits("mia", reason="The first thing is mended")
+    assert result["response_action"] == "update"
+    assert title(story.form("mia")) == "Stopped once more"
+    assert "Another thing" in shown(story.form("mia"))
+    assert is_stopped(story) is True
+    assert story.trail().count("decision.refused") == 1
+
+
+def test_what_is_lifted_is_not_lifted_again(story: SlackStory) -> None:
+    alert = stops(story)
+    value = button_value(alert, "desk_lift")
+    story.presses("max", alert, "desk_lift")
+    lift(story.desk, story.order(boss(story, "other")))
+    story.rests()
+    story.presses("mia", alert, "desk_lift", value)
+    assert title(story.form("mia")) == "Nothing is stopped"
+    result = story.submits("max", reason="It is mended")
+    assert result["response_action"] == "update"
+    assert "Nothing is stopped." in shown(story.form("max"))
+
+
+# --- where people look
+
+
+def test_the_home_tab_and_the_command_say_that_all_is_stopped(story: SlackStory) -> None:
+    story.parks()
+    story.slack.act("/home", user="mia")
+    assert "stopped" not in shown(story.slack.look("/home", user="mia"))
+    stops(story)
+    story.slack.act("/home", user="mia")
+    home = story.slack.look("/home", user="mia")
+    assert "Everything is stopped, by Boss at " in shown(home)
+    assert SAID in shown(home)
+    assert "ORD-1001" in shown(home)
+    answer = story.slack.act("/command", user="ana", command="/refunds", text="breaker")
+    assert answer["problem"] is None
+    told = story.whispers("ana")[-1]
+    assert "Everything is stopped, by Boss" in told
+    assert "&lt;!channel&gt;" in told
+    assert "The breaker is closed; 0 of 5 automatic refunds" in told
+
+
+def test_the_stop_is_lifted_from_the_home_tab(story: SlackStory) -> None:
+    stops(story)
+    story.slack.act("/home", user="mia")
+    home = story.slack.look("/home", user="mia")
+    story.slack.act("/click", user="mia", view_id=home["id"], action_id="desk_lift")
+    assert story.submits("mia", reason="It is mended")["response_action"] == "clear"
+    assert is_stopped(story) is False
