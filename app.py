@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -22,16 +22,24 @@ from typing_extensions import override
 
 from agent.desk import Desk, Lane
 from agent.domain.errors import InvalidInput
-from agent.ports import ChatModel, Notifier, Payments
+from agent.ports import ChatModel, Clock, Mailer, Notifier, Payments
 from agent.providers.demo_shop import seed_demo_shop
+from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.embedded_shop import EmbeddedShop
+from agent.providers.heads_file import HeadsFile
 from agent.providers.ledger_payments import LedgerPayments
+from agent.providers.mail_message import read_sender
 from agent.providers.offline_model import OfflineModel
+from agent.providers.sink_mail import NoMailer, SinkMailer
+from agent.providers.smtp_address import read_smtp_url
+from agent.providers.smtp_mail import SmtpMailer
 from agent.providers.system import SharedClock, SystemClock, SystemIds
 from agent.steps.announce import announce
 from agent.steps.execute import execute_due
+from agent.steps.heads import Seal, sign_heads
 from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
+from agent.steps.verify import Witness
 from bot.cli import cli as commands
 from bot.cli_world import World
 from bot.jobs import Heartbeat, Job, Jobs, Wakeups
@@ -50,6 +58,7 @@ from bot.web.context import SlackDispatch, WebContext
 from bot.web.hub import Hub, last_seqs_of
 from bot.web.metrics import Metrics
 from bot.web.server import WebServer
+from bot.web.signatures import WebhookKeys
 from storage import heartbeats, outbox, schema
 from storage.clock import database_time
 from storage.engine import open_engine
@@ -62,6 +71,8 @@ log = logging.getLogger("supportdesk")
 _PEOPLE_EVERY_S = 20.0
 _PEOPLE_RETRY_S = 1.0
 _CLOCK_EVERY_S = 20.0
+# What is newer than the newest head can be cut off unseen; a job is stale after 30 s.
+_HEADS_EVERY_S = 20.0
 # The mark that a database leaves in when it has served a real workspace.
 _WORKSPACE = "workspace"
 
@@ -172,7 +183,14 @@ def _end(_signal: int, _frame: object) -> NoReturn:
 def cli() -> None:
     """Run the `agent` command."""
     try:
-        commands(obj=World(open_desk=_open_cli, upgrade=_upgrade, os_user=getpass.getuser()))
+        commands(
+            obj=World(
+                open_desk=_open_cli,
+                upgrade=_upgrade,
+                os_user=getpass.getuser(),
+                witness=_witness,
+            )
+        )
     except CannotStart as problem:
         click.echo(f"not_possible: {problem}", err=True)
         sys.exit(2)
@@ -212,6 +230,8 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
         policy=load_policy(settings),
         shop=shop,
         payments=payments,
+        mailer=_mailer(settings, store, clock),
+        flags=EmbeddedFlags(store, clock, ids),
         model=_model(settings),
         replica=replica,
         wake=wake,
@@ -233,6 +253,13 @@ def _model(settings: Settings) -> ChatModel:
         settings.openai_base_url or "",
         settings.openai_model,
     )
+
+
+def _mailer(settings: Settings, store: Store, clock: Clock) -> Mailer:
+    sender = read_sender(settings.mail_from or sandbox.MAIL_FROM)
+    if settings.smtp_url is not None:
+        return SmtpMailer(read_smtp_url(settings.smtp_url.get_secret_value()), sender)
+    return SinkMailer(store, clock, sender) if settings.is_sandbox else NoMailer()
 
 
 def _sandbox_server(core: Core, wakeups: Wakeups) -> DeskServer:
@@ -269,7 +296,7 @@ def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
     wanted = Channels(
         approvals=settings.slack_approvals_channel or "",
         oncall=settings.slack_oncall_channel or "",
-        review=settings.slack_approvals_channel or "",
+        review=settings.slack_review_channel or settings.slack_approvals_channel or "",
     )
     side = _slack_side(core.desk, keys, workspace.team_id, check_channels(client, wanted))
     with core.desk.store.transaction() as tx:
@@ -318,12 +345,19 @@ def _assemble(
         Lane.EXECUTE: partial(execute_due, desk),
         Lane.SLACK: partial(announce, desk, side.notifier),
     }
-    scheduled = (
+    scheduled: tuple[Job, ...] = (
         Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),
         Job("clock", _CLOCK_EVERY_S, partial(_measure, core.clock)),
         Job("people", _PEOPLE_EVERY_S, side.roles.sync, retry_s=_PEOPLE_RETRY_S),
     )
+    seal = _seal(core.settings)
+    if seal is not None:
+        sign = partial(sign_heads, desk, seal)
+        scheduled = (*scheduled, Job("heads", _HEADS_EVERY_S, sign))
+        # What the last workers wrote is signed too.
+        rest = replace(rest, after=partial(_in_turn, sign, rest.after))
     jobs = Jobs(desk, wakeups, lanes, scheduled, hub.poke)
+    secrets = core.settings.webhook_secrets
     context = WebContext(
         desk=desk,
         hub=hub,
@@ -333,6 +367,7 @@ def _assemble(
         jobs=("scheduler", *(lane.value for lane in lanes), *(job.name for job in scheduled)),
         slack_ready=lambda: side.roles.is_fresh,
         slack_dispatch=side.dispatch,
+        webhook_keys=WebhookKeys(secrets) if secrets else None,
         mounts=mounts,
     )
     return DeskServer(context, core.settings, jobs, rest)
@@ -351,10 +386,21 @@ def _welcome(core: Core, side: SlackSide, where: str) -> str:
             f"Supportdesk is at {where}",
             f"  model     {model}",
             f"  slack     {side.words}",
+            f"  mail      {_mail_words(settings)}",
             f"  database  {database}",
             f"  policy    {core.desk.policy.version}",
+            f"  audit     {_seal_words(settings)}",
         )
     )
+
+
+def _mail_words(settings: Settings) -> str:
+    if settings.smtp_url is not None:
+        server = read_smtp_url(settings.smtp_url.get_secret_value())
+        return f"leaves through {server} as {settings.mail_from}"
+    if settings.is_sandbox:
+        return "stays here: GET /sandbox/mail (no SMTP_URL)"
+    return "nowhere to go: the agent proposes no e-mail (no SMTP_URL)"
 
 
 def _refuse_sandbox(settings: Settings) -> None:
@@ -398,6 +444,29 @@ def _open_cli() -> Iterator[Desk]:
 
 def _upgrade() -> str:
     return schema.upgrade(open_engine(load_settings().database_url.get_secret_value()))
+
+
+def _seal(settings: Settings) -> Seal | None:
+    key = _plain(settings.audit_key)
+    return None if key is None else Seal(key.encode(), HeadsFile(settings.audit_heads_file))
+
+
+def _seal_words(settings: Settings) -> str:
+    if settings.audit_key is None:
+        return "no signed heads (no AUDIT_KEY)"
+    return f"heads are signed, and copied to {settings.audit_heads_file}"
+
+
+def _witness() -> Witness:
+    settings = load_settings()
+    key = _plain(settings.audit_key)
+    copy = HeadsFile(settings.audit_heads_file)
+    return Witness(None if key is None else key.encode(), copy)
+
+
+def _in_turn(*things: Callable[[], object]) -> None:
+    for do in things:
+        do()
 
 
 def _measure(clock: SharedClock) -> bool:

@@ -6,17 +6,17 @@ Plain text goes to standard output, one fact a line; refusals go to standard err
 
 import click
 
-from agent.domain.decision import Refused
-from agent.domain.roles import Channel
-from agent.steps.breaker import breaker_status, reset_breaker
-from agent.steps.verify import verify
+from bot.cli_audit import audit
+from bot.cli_breaker import breaker
 from bot.cli_chat import chat
 from bot.cli_decide import pending, resume
 from bot.cli_people import actor
+from bot.cli_policy import policy
+from bot.cli_reviews import customers, reviews
 from bot.cli_runs import runs
 from bot.cli_shop import shop
-from bot.cli_text import json_text, pairs, visible
-from bot.cli_world import WORDS, NotDone, Root, World
+from bot.cli_text import pairs
+from bot.cli_world import Root, World
 
 __all__ = ["World", "cli"]
 
@@ -27,61 +27,6 @@ def cli() -> None:
 
 
 @cli.group()
-def breaker() -> None:
-    """Show or reset the refund breaker."""
-
-
-@breaker.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
-@click.pass_obj
-def status(world: World, *, as_json: bool) -> None:
-    """Show whether automatic refunds run."""
-    with world.open_desk() as desk:
-        shown = breaker_status(desk)
-    if as_json:
-        click.echo(json_text(shown))
-        return
-    click.echo(pairs((name, _plain(value)) for name, value in shown.items()))
-
-
-@breaker.command()
-@click.option("--reason", type=WORDS, required=True)
-@click.pass_obj
-def reset(world: World, reason: str) -> None:
-    """Let automatic refunds run again.
-
-    Needs the role refund_manager.
-    """
-    with world.open_desk() as desk:
-        answer = reset_breaker(desk, world.identity(), Channel.CLI, reason)
-    if isinstance(answer, Refused):
-        raise NotDone(answer.code.value, answer.message)
-    click.echo(pairs([("state", answer.state.value), ("generation", answer.generation)]))
-
-
-@cli.group()
-def audit() -> None:
-    """Check the trail of what happened."""
-
-
-@audit.command("verify")
-@click.pass_obj
-def verify_trail(world: World) -> None:
-    """Check every hash chain and stored payload.
-
-    Each fault is named with chain and seq; the exit code is then 1.
-    """
-    with world.open_desk() as desk:
-        report = verify(desk)
-    for problem in report.problems:
-        click.echo(visible(str(problem)))
-    read = f"{report.events} events, {report.chains} chains, {report.approvals} approvals"
-    if report.problems:
-        raise NotDone("broken", f"{len(report.problems)} problems in {read}")
-    click.echo(f"ok: {read}")
-
-
-@cli.group()
 def db() -> None:
     """Look after the database."""
 
@@ -89,19 +34,24 @@ def db() -> None:
 @db.command()
 @click.pass_obj
 def upgrade(world: World) -> None:
-    """Bring the database to the newest schema."""
+    """Bring the database to the newest schema.
+
+    Takes no role: it is for whoever runs the desk.
+    """
     click.echo(pairs([("revision", world.upgrade())]))
 
 
-def _plain(value: object) -> object:
-    match value:
-        case None:
-            return "-"
-        case bool():
-            return "yes" if value else "no"
-        case _:
-            return value
-
-
-for _group in (chat, runs, pending, resume, shop, actor):
+for _group in (
+    audit,
+    chat,
+    runs,
+    pending,
+    resume,
+    breaker,
+    reviews,
+    customers,
+    shop,
+    actor,
+    policy,
+):
     cli.add_command(_group)

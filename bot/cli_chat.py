@@ -5,22 +5,17 @@ from collections.abc import Iterator
 import click
 
 from agent.desk import Desk
-from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
+from agent.domain.approvals import Approval, Status
 from agent.domain.conversation import EventType, LogEvent
-from agent.domain.decision import RefusalCode, Refused
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId, RunId
 from agent.steps.receive import open_conversation, receive
-from bot.cli_decide import Word, answer_text, decide_on
-from bot.cli_text import describe, visible
+from bot.cli_ask import Left, ask, complain
+from bot.cli_describe import see
+from bot.cli_text import visible
 from bot.cli_work import carry_on
 from bot.cli_world import WORDS, NotDone, World
-from storage import approvals, conversations, decisions
-
-_KEYS = click.Choice(["y", "n", "e", ""], case_sensitive=False)
-_CATEGORY = click.Choice([category.value for category in RejectCategory])
-# Refusals that the person can mend by saying it again.
-_MENDABLE = frozenset({RefusalCode.INVALID, RefusalCode.REASON_REQUIRED})
+from storage import approvals, conversations
 
 
 @click.command()
@@ -29,8 +24,8 @@ _MENDABLE = frozenset({RefusalCode.INVALID, RefusalCode.REASON_REQUIRED})
 def chat(world: World, customer: str | None) -> None:
     """Chat as a customer, decide as yourself.
 
-    When a request waits, y approves, n rejects, e edits the amount, Enter leaves it waiting. End
-    with Ctrl-D.
+    When a request waits, y approves, n rejects, e edits it, Enter leaves it waiting. End with
+    Ctrl-D. To chat takes no role, to decide that of the request's tier.
     """
     with world.open_desk() as desk:
         who = "a visitor"
@@ -68,7 +63,7 @@ class _Chat:
             try:
                 sent = receive(self._desk, self._id, self._desk.ids.new("msg"), text)
             except InvalidInput as wrong:
-                _complain("invalid", str(wrong))
+                complain("invalid", str(wrong))
                 continue
             self._go_on(sent.run_id)
             for approval in self._unasked():
@@ -78,7 +73,7 @@ class _Chat:
         rests = carry_on(self._world, self._desk, run_id)
         self._hear()
         if not rests:
-            _complain("still_working", "What follows is shown after your next line.")
+            complain("still_working", "What follows is shown after your next line.")
 
     def _hear(self) -> None:
         """Print what is new in the conversation."""
@@ -94,44 +89,14 @@ class _Chat:
         return [a for a in waiting if a.status is Status.PENDING and a.id not in self._asked]
 
     def _ask(self, approval: Approval) -> None:
-        """Show a request and take the word of the person who types, until one counts or none is."""
         self._asked.add(approval.id)
         with self._desk.store.transaction(write=False) as tx:
-            click.echo(describe(decisions.view(tx, approval)))
-        question = visible(f"Decide as {self._world.identity()} [y/n/e]")
-        while (word := _word(question)) is not None:
-            try:
-                answer = decide_on(self._world, self._desk, approval, approval.id, word)
-            except InvalidInput as wrong:
-                _complain("invalid", str(wrong))
-                continue
-            if not isinstance(answer, Refused):
-                # A request that still waits after this word waits for somebody else.
-                self._asked.add(answer.approval.id)
-                click.echo(answer_text(word.verdict, answer))
-                self._go_on(approval.run_id)
-                return
-            _complain(answer.code.value, answer.message)
-            if answer.code not in _MENDABLE:
-                return
-
-
-def _word(question: str) -> Word | None:
-    """Return the decision that was typed, None for none."""
-    key = click.prompt(question, type=_KEYS, default="", show_default=False, show_choices=False)
-    match key:
-        case "y":
-            return Word(Verdict.APPROVE)
-        case "n":
-            category = click.prompt("category", type=_CATEGORY)
-            reason = click.prompt("reason, which the customer reads", type=WORDS)
-            return Word(Verdict.REJECT, reason=reason, category=RejectCategory(category))
-        case "e":
-            amount = click.prompt("new amount")
-            reason = click.prompt("reason", type=WORDS)
-            return Word(Verdict.EDIT, reason=reason, amount=amount)
-        case _:
-            return None
+            sight = see(tx, approval)
+        answer = ask(self._world, self._desk, sight)
+        if not isinstance(answer, Left):
+            # A request that still waits after this word waits for somebody else.
+            self._asked.add(answer.approval.id)
+            self._go_on(approval.run_id)
 
 
 def _lines(event: LogEvent) -> Iterator[str]:
@@ -148,7 +113,3 @@ def _lines(event: LogEvent) -> Iterator[str]:
             yield f"[hand_off] {visible(str(data['text']))}"
         case EventType.MESSAGE | EventType.STATUS:
             return
-
-
-def _complain(code: str, message: str) -> None:
-    click.echo(visible(f"{code}: {message}"), err=True)

@@ -1,52 +1,39 @@
 """`agent pending …` and `agent resume`: a person's word, given on the command line."""
 
-from dataclasses import dataclass
+from typing import IO, TypeAlias
 
 import click
 
 from agent.desk import Desk
-from agent.domain.approvals import Approval, ApprovalView, RejectCategory, Status, Verdict
-from agent.domain.decision import DecideAnswer, Decided, Decision, Edited, Refused, Voted
-from agent.domain.errors import InvalidInput
-from agent.domain.ids import ApprovalId, RunId
-from agent.domain.money import Money, parse_money
-from agent.domain.roles import Channel
-from agent.steps.decide import decide
-from bot.cli_text import describe, flatten, json_text, needs, pairs, table
-from bot.cli_work import carry_on
+from agent.domain.approvals import RejectCategory, Status, Verdict
+from agent.domain.decision import Refused
+from bot.cli_correct import ask_again, revoke, settle
+from bot.cli_describe import Sight, describe
+from bot.cli_queue import review
+from bot.cli_text import json_text, needs, pairs, table
+from bot.cli_words import Changes, Word, answer_text, decide_on, find, follow, standing
 from bot.cli_world import CODE, WORDS, NotDone, World
 from bot.shapes import approval_json, rfc3339
-from storage import approvals, decisions
 
-_PAGE = 200
 _CATEGORY = click.Choice([category.value for category in RejectCategory])
+_STATUS = click.Choice([status.value for status in Status])
 _VERDICTS = {
     "approve": Verdict.APPROVE,
     "approved": Verdict.APPROVE,
     "reject": Verdict.REJECT,
     "rejected": Verdict.REJECT,
 }
+# What an option holds that may be left out, or be repeated.
+_Typed: TypeAlias = str | tuple[str, ...] | None
 _request = click.argument("request_id", metavar="ID", type=CODE)
 _hash = click.option(
     "--hash", "shown_hash", type=CODE, help="The hash of the payload that you have seen."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """What a person says about a request; `amount` is decimal text in the order's currency."""
-
-    verdict: Verdict
-    shown_hash: str | None = None
-    reason: str = ""
-    category: RejectCategory | None = None
-    note: str = ""
-    amount: str | None = None
-
-
 @click.group()
 def pending() -> None:
-    """Decide on requests that wait for people.
+    """Decide on requests that wait, and see what became of them.
 
     ID is an approval's, or a run's that has exactly one open approval.
 
@@ -56,17 +43,21 @@ def pending() -> None:
 
 
 @pending.command("list")
+@click.option("--status", type=_STATUS, default=Status.PENDING.value, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @click.pass_obj
-def list_pending(world: World, *, as_json: bool) -> None:
-    """List what waits, oldest first."""
+def list_pending(world: World, status: str, *, as_json: bool) -> None:
+    """List what waits, or what has another status, oldest first.
+
+    Takes no role.
+    """
     with world.open_desk() as desk:
-        views = _waiting(desk)
+        found = standing(desk, Status(status))
     if as_json:
-        click.echo(json_text([approval_json(view) for view in views]))
+        click.echo(json_text([approval_json(sight.view) for sight in found]))
         return
     header = ("ID", "CREATED", "EXPIRES", "TOOL", "AMOUNT", "ORDER", "NEEDS", "VOTES", "REASONS")
-    click.echo(table(header, [_line(view) for view in views]))
+    click.echo(table(header, [_line(sight) for sight in found]))
 
 
 @pending.command()
@@ -74,32 +65,50 @@ def list_pending(world: World, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @click.pass_obj
 def show(world: World, request_id: str, *, as_json: bool) -> None:
-    """Show a request whole, with its hash."""
+    """Show a request whole, with its hash.
+
+    Of an unknown outcome: each try and its answer, the looks at the provider's book, when it is
+    asked again, and what a person can do and when. Takes no role.
+    """
     with world.open_desk() as desk:
-        view = _find(desk, request_id)
-    if view is None:
+        sight = find(desk, request_id)
+    if sight is None:
         raise NotDone("not_found", f"There is no request {request_id}.")
-    click.echo(json_text(approval_json(view)) if as_json else describe(view))
+    click.echo(json_text(approval_json(sight.view)) if as_json else describe(sight))
 
 
 @pending.command()
 @_request
 @_hash
 @click.option("--yes", is_flag=True, help="Do not ask; needs --hash.")
+@click.option("--break-glass", is_flag=True, help="Decide alone, above the tier; needs --reason.")
+@click.option("--reason", type=WORDS, default="", help="With --break-glass: for people on call.")
 @click.pass_obj
-def approve(world: World, request_id: str, shown_hash: str | None, *, yes: bool) -> None:
+def approve(
+    world: World,
+    request_id: str,
+    shown_hash: str | None,
+    reason: str,
+    *,
+    yes: bool,
+    break_glass: bool,
+) -> None:
     """Show a request, ask, approve what was shown.
 
-    The hash that was shown is the one that is approved.
+    The hash that was shown is the one that is approved. Takes the role of the request's tier;
+    with --break-glass the role oncall, and everybody on call is told.
     """
     if yes and shown_hash is None:
         raise click.UsageError("--yes needs --hash: say which payload you have seen.")
+    if break_glass and not reason:
+        raise click.UsageError("--break-glass needs --reason: say why nobody else can decide.")
+    word = Word(Verdict.APPROVE, shown_hash, reason, break_glass=break_glass)
     with world.open_desk() as desk:
-        view = _find(desk, request_id)
-        if view is not None and view.approval.status is Status.PENDING and not yes:
-            click.echo(describe(view))
+        sight = find(desk, request_id)
+        if sight is not None and sight.approval.status is Status.PENDING and not yes:
+            click.echo(describe(sight))
             click.confirm("Approve exactly this?", abort=True)
-        _settle(world, desk, request_id, view, Word(Verdict.APPROVE, shown_hash))
+        _settle(world, desk, request_id, sight, word)
 
 
 @pending.command()
@@ -114,7 +123,7 @@ def reject(
 ) -> None:
     """Turn a request down.
 
-    The customer reads the reason, staff alone the note.
+    The customer reads the reason, staff alone the note. Takes the role of the request's tier.
     """
     word = Word(Verdict.REJECT, shown_hash, reason, RejectCategory(category), note)
     _show_and_settle(world, request_id, word)
@@ -123,17 +132,46 @@ def reject(
 @pending.command()
 @_request
 @_hash
-@click.option("--amount", required=True, help="The new amount, e.g. 120.00.")
+@click.option("--amount", help="Of a refund: the new amount, e.g. 120.00.")
+@click.option("--order", "order_id", type=WORDS, help="Of a refund: the order that is meant.")
+@click.option("--to", type=WORDS, multiple=True, help="Of an e-mail: a recipient; repeat it.")
+@click.option("--cc", type=WORDS, multiple=True, help="The same for Cc; '' for nobody.")
+@click.option("--bcc", type=WORDS, multiple=True, help="The same for Bcc; '' for nobody.")
+@click.option("--subject", type=WORDS, help="Of an e-mail: the new subject.")
+@click.option("--body", type=WORDS, help="Of an e-mail: the new text, one line.")
+@click.option("--body-file", type=click.File(encoding="utf-8"), help="The same from a file, or -.")
 @click.option("--reason", type=WORDS, required=True)
 @click.pass_obj
-def edit(world: World, request_id: str, shown_hash: str | None, amount: str, reason: str) -> None:
-    """Replace a request by one of another amount.
+def edit(
+    world: World,
+    /,
+    request_id: str,
+    shown_hash: str | None,
+    reason: str,
+    body: str | None,
+    body_file: IO[str] | None,
+    **typed: _Typed,
+) -> None:
+    """Replace a request by a changed one.
 
     The new request has an id and a hash of its own and the old deadline. Your edit is your vote
-    for it, unless the amount is above what the model asked for or you raised it before.
+    for it, unless it gives away more than the model asked for, or to somebody else, or you raised
+    it before. Takes the role of the request's tier. A fraud flag is not edited.
     """
-    word = Word(Verdict.EDIT, shown_hash, reason, amount=amount)
-    _show_and_settle(world, request_id, word)
+    if body is not None and body_file is not None:
+        raise click.UsageError("--body and --body-file are the same thing: give one.")
+    changes = Changes(
+        amount=_text(typed["amount"]),
+        order_id=_text(typed["order_id"]),
+        to=_addresses(typed["to"]),
+        cc=_addresses(typed["cc"]),
+        bcc=_addresses(typed["bcc"]),
+        subject=_text(typed["subject"]),
+        body=body if body_file is None else _content(body_file),
+    )
+    if changes == Changes():
+        raise click.UsageError("Say what to change, e.g. --amount or --subject.")
+    _show_and_settle(world, request_id, Word(Verdict.EDIT, shown_hash, reason, changes=changes))
 
 
 @click.command()
@@ -149,114 +187,55 @@ def resume(
     """Decide on a parked run's one open request.
 
     Shows the request, does not ask, and lets the run go on. With --hash the decision counts only
-    for the payload that you have seen.
+    for the payload that you have seen. Takes the role of the request's tier.
     """
     verdict = _VERDICTS[decision]
     why = RejectCategory(category) if verdict is Verdict.REJECT else None
     _show_and_settle(world, run_id, Word(verdict, shown_hash, reason, why))
 
 
-def decide_on(
-    world: World, desk: Desk, approval: Approval | None, request_id: str, word: Word
-) -> DecideAnswer:
-    """Give the word as the person who types; an unknown request is answered by the desk as well.
-
-    Raises InvalidInput for an amount that is none.
-    """
-    shown = "" if approval is None else approval.payload_hash
-    return decide(
-        desk,
-        Decision(
-            approval_id=ApprovalId(request_id) if approval is None else approval.id,
-            identity=world.identity(),
-            verdict=word.verdict,
-            shown_hash=shown if word.shown_hash is None else word.shown_hash,
-            channel=Channel.CLI,
-            reason=word.reason,
-            category=word.category,
-            note=word.note,
-            amount=_amount(approval, word.amount),
-        ),
-    )
-
-
-def answer_text(verdict: Verdict, answer: Decided | Voted | Edited) -> str:
-    """Return what a word that counted has done."""
-    match answer:
-        case Decided(approval=approval):
-            return f"{verdict} stands for {approval.id}"
-        case Voted(approval=approval, votes=votes):
-            needed = approval.tier.approvals_needed
-            return f"{verdict} is vote {votes} of {needed}; {approval.id} still waits"
-        case Edited(approval=approval, superseded=old):
-            return f"{verdict}: {approval.id} with {approval.amount} replaces {old.id}"
-
-
 def _show_and_settle(world: World, request_id: str, word: Word) -> None:
     with world.open_desk() as desk:
-        view = _find(desk, request_id)
-        if view is not None:
-            click.echo(describe(view))
-        _settle(world, desk, request_id, view, word)
+        sight = find(desk, request_id)
+        if sight is not None:
+            click.echo(describe(sight))
+        _settle(world, desk, request_id, sight, word)
 
 
-def _settle(
-    world: World, desk: Desk, request_id: str, view: ApprovalView | None, word: Word
-) -> None:
+def _settle(world: World, desk: Desk, request_id: str, sight: Sight | None, word: Word) -> None:
     """Decide, say so, and carry out what follows."""
-    approval = None if view is None else view.approval
+    approval = None if sight is None else sight.approval
     answer = decide_on(world, desk, approval, request_id, word)
     if isinstance(answer, Refused):
         raise NotDone(answer.code.value, answer.message)
     click.echo(pairs([("decision", answer_text(word.verdict, answer))]))
-    decided = answer.approval
-    carry_on(world, desk, decided.run_id)
-    with desk.store.transaction(write=False) as tx:
-        now = approvals.get(tx, decided.id) or decided
-    result = [] if now.result is None else flatten("result", now.result)
-    click.echo(pairs([("status", now.status.value), *result]))
+    follow(world, desk, answer.approval)
 
 
-def _amount(approval: Approval | None, text: str | None) -> Money | None:
-    if approval is None or text is None:
-        return None
-    if approval.amount is None:
-        raise InvalidInput("amount", "this request has none")
-    return parse_money(text, approval.amount.currency)
+def _text(typed: _Typed) -> str | None:
+    return typed if isinstance(typed, str) else None
 
 
-def _find(desk: Desk, request_id: str) -> ApprovalView | None:
-    """Return the approval of an id, or the one that a run's id stands for.
-
-    A run stands for its open approval, or for its newest when none is open.
-    """
-    with desk.store.transaction(write=False) as tx:
-        found = approvals.get(tx, ApprovalId(request_id))
-        if found is None:
-            found = _of_run(approvals.of_run(tx, RunId(request_id)))
-        return None if found is None else decisions.view(tx, found)
+def _addresses(typed: _Typed) -> tuple[str, ...] | None:
+    """Return the addresses, None when the option was left out; an empty one stands for nobody."""
+    return tuple(filter(None, typed)) if isinstance(typed, tuple) and typed else None
 
 
-def _of_run(every: tuple[Approval, ...]) -> Approval | None:
-    waiting = [approval for approval in every if approval.status is Status.PENDING]
-    if len(waiting) > 1:
-        ids = ", ".join(approval.id for approval in waiting)
-        raise NotDone("ambiguous", f"The run has {len(waiting)} open approvals: {ids}")
-    return next(reversed(waiting or every), None)
+def _content(file: IO[str]) -> str:
+    try:
+        return file.read()
+    except UnicodeDecodeError as error:
+        raise NotDone("invalid", "body: the file is not text in UTF-8.") from error
 
 
-def _waiting(desk: Desk) -> list[ApprovalView]:
-    views: list[ApprovalView] = []
-    with desk.store.transaction(write=False) as tx:
-        after = ""
-        while page := approvals.page(tx, Status.PENDING, after, _PAGE):
-            views += [decisions.view(tx, approval) for approval in page]
-            after = page[-1].id
-    return views
+def _approving(sight: Sight) -> int:
+    """Return how many people have approved, of as many as are needed."""
+    people = {vote.actor_id for vote in sight.view.votes if vote.verdict == "approve"}
+    return min(len(people), sight.approval.tier.approvals_needed)
 
 
-def _line(view: ApprovalView) -> tuple[object, ...]:
-    approval = view.approval
+def _line(sight: Sight) -> tuple[object, ...]:
+    approval = sight.approval
     return (
         approval.id,
         rfc3339(approval.created_at),
@@ -265,6 +244,10 @@ def _line(view: ApprovalView) -> tuple[object, ...]:
         approval.amount or "",
         approval.order_id or "",
         needs(approval),
-        f"{len(view.votes)}/{approval.tier.approvals_needed}",
+        f"{_approving(sight)}/{approval.tier.approvals_needed}",
         ",".join(finding.code.value for finding in approval.findings),
     )
+
+
+for _command in (review, revoke, settle, ask_again):
+    pending.add_command(_command)

@@ -25,7 +25,10 @@ def runs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @click.pass_obj
 def list_runs(world: World, status: str | None, limit: int, *, as_json: bool) -> None:
-    """List the newest runs, or those of one status, oldest first."""
+    """List the newest runs, or those of one status, oldest first.
+
+    Takes no role.
+    """
     with world.open_desk() as desk:
         found = _read(desk, status, limit)
     if as_json:
@@ -39,7 +42,10 @@ def list_runs(world: World, status: str | None, limit: int, *, as_json: bool) ->
 @click.argument("run_id", metavar="RUN", type=CODE)
 @click.pass_obj
 def show(world: World, run_id: str) -> None:
-    """Print a run's checkpoint as JSON."""
+    """Print a run's checkpoint as JSON.
+
+    Takes no role.
+    """
     with world.open_desk() as desk:
         found = checkpoint(desk, RunId(run_id))
     if found is None:

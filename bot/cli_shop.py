@@ -34,7 +34,7 @@ def import_file(world: World, file: Path) -> None:
 
     Bad rows are listed and their orders left out. The same file again changes nothing. Exit code
     0: something was imported, or there was nothing to do; 1: every order was bad; 2: the file
-    cannot be read.
+    cannot be read. Takes no role: it is for whoever runs the desk.
     """
     with world.open_desk() as desk:
         report = _import(desk, file)

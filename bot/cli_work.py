@@ -7,7 +7,7 @@ from agent.domain.ids import RunId
 from agent.steps.execute import execute_due
 from agent.steps.turn import take_turn
 from bot.cli_world import World
-from storage import approvals, runs
+from storage import approvals, breaker, runs
 
 _PAUSE_S = 0.25
 # About 20 s for a desk running elsewhere, or for a model that is tried again.
@@ -15,6 +15,7 @@ _MOST_PAUSES = 80
 _MOST_TURNS = 50
 _UNDER_WAY = frozenset({Status.APPROVED, Status.EXECUTING})
 _WAITING = frozenset({Status.PENDING, Status.UNKNOWN})
+_WHILE_STOPPED = {Status.APPROVED: Status.PENDING}
 
 
 def carry_on(world: World, desk: Desk, run_id: RunId) -> bool:
@@ -43,6 +44,9 @@ def _rests(desk: Desk, run_id: RunId) -> bool:
     with desk.store.transaction(write=False) as tx:
         run = runs.get(tx, run_id)
         statuses = {approval.status for approval in approvals.of_run(tx, run_id)}
+        if breaker.is_stopped(tx):
+            # What is approved waits for a person to lift the stop.
+            statuses = {_WHILE_STOPPED.get(status, status) for status in statuses}
     if run is None:
         return True
     if statuses & _UNDER_WAY:

@@ -6,15 +6,21 @@ import unicodedata
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeVar
 
 import click
 from typing_extensions import override
 
 from agent.desk import Desk
+from agent.domain.decision import Refused
 from agent.domain.errors import Corrupt, InvalidInput
-from agent.domain.roles import Identity
+from agent.domain.roles import Channel, Identity
+from agent.steps.permission import Order
+from agent.steps.verify import Witness
 from bot.cli_text import visible
+from storage.breaker import BreakerMissing
+
+_Done = TypeVar("_Done")
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Control characters and halves of surrogate pairs.
@@ -27,17 +33,22 @@ class World:
 
     `open_desk` yields a desk over the migrated database, alive until the block ends; `upgrade`
     migrates the database and returns its revision; `os_user` is who types; `pause` waits for a
-    running desk, in seconds.
+    running desk, in seconds; `witness` returns what proves the trail's signed heads.
     """
 
     open_desk: Callable[[], AbstractContextManager[Desk]]
     upgrade: Callable[[], str]
     os_user: str
     pause: Callable[[float], None] = time.sleep
+    witness: Callable[[], Witness] = Witness
 
     def identity(self) -> Identity:
         """Return how the desk knows the person who types."""
         return Identity("cli", self.os_user)
+
+    def order(self, reason: str) -> Order:
+        """Return what the person who types wants done, and why."""
+        return Order(self.identity(), Channel.CLI, reason)
 
 
 class NotDone(click.ClickException):
@@ -54,6 +65,13 @@ class NotDone(click.ClickException):
         click.echo(f"{self.code}: {visible(self.message)}", file=file, err=file is None)
 
 
+def unless_refused(answer: _Done | Refused) -> _Done:
+    """Return what a step has done; raises NotDone with its own words when it refused."""
+    if isinstance(answer, Refused):
+        raise NotDone(answer.code.value, answer.message)
+    return answer
+
+
 class Root(click.Group):
     """The group of all commands, which turns the desk's own errors into `NotDone`."""
 
@@ -66,6 +84,8 @@ class Root(click.Group):
             raise NotDone("invalid", str(wrong)) from wrong
         except Corrupt as corrupt:
             raise NotDone("corrupt", str(corrupt)) from corrupt
+        except BreakerMissing as missing:
+            raise NotDone("breaker_missing", str(missing)) from missing
 
 
 class Code(click.ParamType[str]):

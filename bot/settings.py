@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 import jwt
-import yaml
 from jwt.algorithms import get_default_algorithms
 from pydantic import (
     AfterValidator,
@@ -21,19 +19,33 @@ from pydantic import (
     model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-from typing_extensions import override
 
 import agent
 from agent.domain.errors import InvalidInput
 from agent.domain.money import parse_money
 from agent.domain.policy import Policy, Seconds, read_policy
+from agent.providers.mail_message import read_sender
+from agent.providers.smtp_address import is_loopback, read_smtp_url
+from bot.policy_file import PolicyFile, read_policy_file
 
 # RFC 7518 §3.2: a key of HS256 has at least the size of the hash.
 _MIN_JWT_SECRET_BYTES = 32
+_MIN_WEBHOOK_SECRET, _MOST_WEBHOOK_SECRETS = 16, 4
 _DATABASES = ("sqlite:///", "postgresql://", "postgresql+psycopg://")
 _LIVE_STRIPE_KEYS = ("sk_live_", "rk_live_")
 _SHOWN_CHARACTERS = 40
-_SHIPPED_POLICY = Path(agent.__file__).with_name("policy.yml")
+SHIPPED_POLICY = Path(agent.__file__).with_name("policy.yml")
+# The settings that change the policy, and the entry that each of them sets.
+_OVERRIDES = {
+    "refund_auto_limit": "refunds.auto_limit.USD",
+    "confidence_min": "refunds.confidence_min",
+    "refund_decide_within_s": "refunds.decide_within_s",
+    "refund_use_within_s": "refunds.use_within_s",
+    "breaker_max_refunds": "breaker.max_refunds",
+    "breaker_window_s": "breaker.window_s",
+    "breaker_cooldown_s": "breaker.cooldown_s",
+    "max_revisions": "max_revisions",
+}
 
 
 def _usd(text: str) -> str:
@@ -112,14 +124,50 @@ def _rsa_key(key: SecretStr) -> SecretStr:
     return SecretStr(pem)
 
 
+def _webhook_secrets(secrets: SecretStr) -> SecretStr:
+    found = _words(secrets)
+    if not found:
+        raise ValueError("holds no secret")
+    if any(len(secret) < _MIN_WEBHOOK_SECRET for secret in found):
+        raise ValueError(f"holds a secret shorter than {_MIN_WEBHOOK_SECRET} characters")
+    if len(found) > _MOST_WEBHOOK_SECRETS:
+        raise ValueError(f"holds more than {_MOST_WEBHOOK_SECRETS} secrets")
+    return secrets
+
+
+def _words(secrets: SecretStr) -> tuple[str, ...]:
+    return tuple(secrets.get_secret_value().replace(",", " ").split())
+
+
+def _smtp_url(url: SecretStr) -> SecretStr:
+    try:
+        read_smtp_url(url.get_secret_value())
+    except InvalidInput as error:
+        raise ValueError(error.problem) from None
+    return url
+
+
+def _sender(text: str) -> str:
+    try:
+        read_sender(text)
+    except InvalidInput as error:
+        raise ValueError(error.problem) from error
+    return text
+
+
 UsdAmount = Annotated[str, AfterValidator(_usd)]
 ShareText = Annotated[str, AfterValidator(_share)]
 Origins = Annotated[
     tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_origins)
 ]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
+SmtpUrl = Annotated[SecretStr, AfterValidator(_smtp_url)]
+MailSender = Annotated[str, AfterValidator(_sender)]
+WebhookSecrets = Annotated[SecretStr, AfterValidator(_webhook_secrets)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
 JwtSecret = Annotated[SecretStr, AfterValidator(_long_secret)]
+# HMAC-SHA256 wants a key of the size of the hash too (RFC 2104 §3).
+AuditKey = Annotated[SecretStr, AfterValidator(_long_secret)]
 # No secret, but people paste the wrong half: it is shown as little as one.
 RsaKey = Annotated[SecretStr, AfterValidator(_rsa_key)]
 
@@ -149,6 +197,7 @@ class Settings(BaseSettings):
     slack_api_url: HttpUrl = "https://slack.com/api/"
     slack_approvals_channel: str | None = None
     slack_oncall_channel: str | None = None
+    slack_review_channel: str | None = None
 
     openai_api_key: SecretStr | None = None
     openai_base_url: HttpUrl | None = None
@@ -158,9 +207,16 @@ class Settings(BaseSettings):
     widget_jwt_public_key: RsaKey | None = None
     widget_origins: Origins = ()
 
-    # Read for one purpose so far: the sandbox does not start beside them.
+    smtp_url: SmtpUrl | None = None
+    mail_from: MailSender | None = None
+
+    audit_key: AuditKey | None = None
+    audit_heads_file: Path = Path("var/audit-heads.jsonl")
+
+    # Read for one purpose so far: the sandbox does not start beside it.
     stripe_api_key: SecretStr | None = None
-    smtp_url: SecretStr | None = None
+    # Several, by spaces or commas, while the provider's endpoint exchanges one for another.
+    stripe_webhook_secret: WebhookSecrets | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -169,6 +225,8 @@ class Settings(BaseSettings):
                 "WIDGET_JWT_PUBLIC_KEY: set it or WIDGET_JWT_SECRET, not both: the desk accepts "
                 "one algorithm"
             )
+        if self.smtp_url is not None and self.mail_from is None:
+            raise ValueError("MAIL_FROM: is needed with SMTP_URL")
         if self.slack_bot_token is not None:
             for name in ("slack_signing_secret", "slack_approvals_channel", "slack_oncall_channel"):
                 if getattr(self, name) is None:
@@ -179,6 +237,11 @@ class Settings(BaseSettings):
     def is_sandbox(self) -> bool:
         """Return whether the desk talks to the stand-in instead of Slack."""
         return self.slack_bot_token is None
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Return the signing secrets of the payment provider's webhook; none leaves it shut."""
+        return () if self.stripe_webhook_secret is None else _words(self.stripe_webhook_secret)
 
     @property
     def is_offline(self) -> bool:
@@ -199,42 +262,58 @@ def load_settings() -> Settings:
 def load_policy(settings: Settings) -> Policy:
     """Read the policy file, or the shipped policy, with what the environment overrides.
 
-    Raises InvalidInput naming the file, the line and the entry that is wrong.
+    Raises InvalidInput naming the file, the line, the entry and what is wrong with it; where the
+    environment made it wrong, the variable instead of file and line.
     """
-    file = _read_policy_file(settings.policy_file or _SHIPPED_POLICY)
+    file = policy_file(settings)
+    document = apply_overrides(file.content, settings)
     try:
-        return read_policy(apply_overrides(file.content, settings))
-    except InvalidInput as error:
-        raise InvalidInput("POLICY_FILE", f"{file.place(error.field)}: {error}") from error
+        return read_policy(document)
+    except InvalidInput as wrong:
+        names = {override.entry: override.name for override in overrides(settings)}
+        raise file.refusal(document, wrong, names) from wrong
+
+
+def policy_file(settings: Settings) -> PolicyFile:
+    """Read the policy file that is set, or the shipped one, as it is written."""
+    return read_policy_file(settings.policy_file or SHIPPED_POLICY)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A variable that is set and changes the policy: the dotted entry, and its value there."""
+
+    name: str
+    entry: str
+    value: str | int
+
+
+def overrides(settings: Settings) -> tuple[Override, ...]:
+    """Return every change that the environment makes to the policy."""
+    return tuple(
+        Override(name.upper(), entry, value)
+        for name, entry in _OVERRIDES.items()
+        if (value := getattr(settings, name)) is not None
+    )
 
 
 def apply_overrides(policy_document: Mapping[str, object], settings: Settings) -> dict[str, object]:
     """Return a copy of a parsed policy file in which every override that is set has its place."""
     changed = deepcopy(dict(policy_document))
-    for path, value in (
-        (("refunds", "auto_limit", "USD"), settings.refund_auto_limit),
-        (("refunds", "confidence_min"), settings.confidence_min),
-        (("refunds", "decide_within_s"), settings.refund_decide_within_s),
-        (("refunds", "use_within_s"), settings.refund_use_within_s),
-        (("breaker", "max_refunds"), settings.breaker_max_refunds),
-        (("breaker", "window_s"), settings.breaker_window_s),
-        (("breaker", "cooldown_s"), settings.breaker_cooldown_s),
-        (("max_revisions",), settings.max_revisions),
-    ):
-        if value is not None:
-            _put(changed, path, value)
+    for override in overrides(settings):
+        _put(changed, tuple(override.entry.split(".")), override.value)
     return changed
 
 
 def sandbox_refusal(settings: Settings) -> str | None:
     """Return why the sandbox may not start beside these settings, None if it may."""
-    if not _is_loopback(settings.host):
+    if not is_loopback(settings.host):
         return f"HOST is {settings.host}: the sandbox listens on this machine only"
     stripe = settings.stripe_api_key
     if stripe is not None and stripe.get_secret_value().startswith(_LIVE_STRIPE_KEYS):
         return "STRIPE_API_KEY is a live-mode key: the sandbox never stands beside real money"
     mail = settings.smtp_url
-    if mail is not None and not _is_loopback(_host_of(mail.get_secret_value())):
+    if mail is not None and not is_loopback(read_smtp_url(mail.get_secret_value()).host):
         return "SMTP_URL leads beyond this machine: the sandbox sends no mail to real people"
     return None
 
@@ -262,82 +341,3 @@ def _put(document: dict[str, object], path: tuple[str, ...], value: object) -> N
         place = place.get(key) if isinstance(place, dict) else None
     if isinstance(place, dict):
         place[path[-1]] = value
-
-
-def _host_of(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class _PolicyFile:
-    """A parsed policy file, with the tree that knows on which line each entry stands."""
-
-    path: Path
-    content: dict[str, object]
-    root: yaml.Node
-
-    def place(self, entry: str) -> str:
-        """Return the file and the line of a dotted entry, or of the nearest one around it."""
-        node, line = self.root, self.root.start_mark.line
-        for part in entry.split("."):
-            inner = _inner(node, part)
-            if inner is None:
-                break
-            line, node = inner
-        return f"{self.path}, line {line + 1}"
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML without tags that run code, and without keys that silently win over each other."""
-
-    @override
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            name = str(key.value)
-            if name in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f"the key {name!r} appears twice", problem_mark=key.start_mark
-                )
-            seen.add(name)
-        return super().construct_mapping(node, deep)
-
-
-def _read_policy_file(path: Path) -> _PolicyFile:
-    try:
-        loader = _UniqueKeys(path.read_bytes())
-        root = loader.get_single_node()
-        content = None if root is None else loader.construct_document(root)
-    except OSError as error:
-        raise InvalidInput("POLICY_FILE", f"{path} cannot be read: {error.strerror}") from error
-    except yaml.MarkedYAMLError as error:
-        line = 0 if error.problem_mark is None else error.problem_mark.line + 1
-        raise InvalidInput("POLICY_FILE", f"{path}, line {line}: {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise InvalidInput("POLICY_FILE", f"{path} is not YAML: {error}") from error
-    if root is None or not isinstance(content, dict):
-        raise InvalidInput("POLICY_FILE", f"{path} holds no entries")
-    return _PolicyFile(path, content, root)
-
-
-def _inner(node: yaml.Node, part: str) -> tuple[int, yaml.Node] | None:
-    """Return the line on which an entry of `node` begins, and its value."""
-    if isinstance(node, yaml.MappingNode):
-        found = ((key.start_mark.line, value) for key, value in node.value if key.value == part)
-        return next(found, None)
-    if isinstance(node, yaml.SequenceNode) and part.isdecimal() and int(part) < len(node.value):
-        item: yaml.Node = node.value[int(part)]
-        return item.start_mark.line, item
-    return None

@@ -6,7 +6,11 @@ from typing import TypeAlias
 from agent.domain.approvals import Approval, ApprovalView, Snapshot, Vote
 from agent.domain.conversation import LogEvent, Run
 from agent.domain.decision import RefusalCode
+from agent.domain.reviews import Review
+from agent.tools.levels import weigh
 from agent.tools.orders import money_json
+from agent.tools.registry import TOOLS
+from storage.pauses import Pause
 
 # An object as it goes out. FastAPI cannot make a schema of the recursive type `Json`.
 JsonObject: TypeAlias = dict[str, object]
@@ -23,6 +27,8 @@ REFUSAL_STATUS: dict[RefusalCode, int] = {
     RefusalCode.EXPIRED: 409,
     RefusalCode.PAYLOAD_CHANGED: 409,
     RefusalCode.TOO_LATE_TO_WITHDRAW: 409,
+    RefusalCode.TOO_EARLY: 409,
+    RefusalCode.STOPPED: 409,
     RefusalCode.INVALID: 422,
     RefusalCode.REASON_REQUIRED: 422,
 }
@@ -34,7 +40,10 @@ def rfc3339(moment: datetime) -> str:
 
 
 def approval_json(view: ApprovalView) -> JsonObject:
-    """Return an approval; `payload` is what is hashed and executed, untouched."""
+    """Return an approval; `payload` is what is hashed and executed, untouched.
+
+    `proposed` is what the model proposed, where people have changed it.
+    """
     approval = view.approval
     return {
         "id": approval.id,
@@ -43,6 +52,7 @@ def approval_json(view: ApprovalView) -> JsonObject:
         "tool": approval.tool,
         "payload": approval.payload,
         "payload_hash": approval.payload_hash,
+        "proposed": approval.original,
         "status": approval.status.value,
         "risk": _risk(approval),
         "requested_by": approval.requested_by,
@@ -70,6 +80,35 @@ def vote_json(vote: Vote) -> JsonObject:
         "channel": vote.channel.value,
         "at": rfc3339(vote.at),
         "reason": vote.reason,
+        "break_glass": vote.break_glass,
+    }
+
+
+def review_json(review: Review, effect: ApprovalView | None) -> JsonObject:
+    """Return one automatic effect of the review queue, and what people made of it.
+
+    `effect` is None where the stored row does not validate.
+    """
+    return {
+        "approval_id": review.approval_id,
+        "customer_id": review.customer_id,
+        "why": review.why,
+        "state": review.state.value,
+        "asked_at": rfc3339(review.asked_at),
+        "answered_at": None if review.answered_at is None else rfc3339(review.answered_at),
+        "actor": review.actor_name,
+        "reason": review.reason,
+        "approval": None if effect is None else approval_json(effect),
+    }
+
+
+def pause_json(pause: Pause) -> JsonObject:
+    """Return a customer for whom nothing runs without a person, and since when and why."""
+    return {
+        "customer_id": pause.customer_id,
+        "since": rfc3339(pause.since),
+        "reason": pause.reason,
+        "approval_id": pause.approval_id,
     }
 
 
@@ -98,7 +137,12 @@ def run_json(run: Run) -> JsonObject:
 
 
 def _risk(approval: Approval) -> JsonObject:
+    tool, weighed = TOOLS.get(approval.tool), weigh(approval)
     return {
+        "level": weighed.level.value,
+        "impact": None if tool is None else tool.impact,
+        "reversible": None if tool is None else tool.reversible,
+        "triggers": weighed.triggers,
         "reasons": [{"code": f.code.value, "text": f.text} for f in approval.findings],
         "confidence": approval.confidence,
         "amount": None if approval.amount is None else money_json(approval.amount),

@@ -7,15 +7,27 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from bot.web import approvals, breaker, chat, docs, health, runs, slack_events
+from bot.web import (
+    approvals,
+    breaker,
+    chat,
+    corrections,
+    docs,
+    health,
+    reviews,
+    runs,
+    slack_events,
+    webhooks,
+)
+from bot.web.beneath import Beneath
 from bot.web.context import WebContext
 from bot.web.guard import ChatCors, Guard
 from bot.web.limits import Limiter
 from bot.web.problems import answer_problems
 
 _WORDS = (
-    "Approvals for what an AI support agent proposes, the customer's chat, runs and the breaker. "
-    "Errors are application/problem+json with a stable code."
+    "Approvals for what an AI support agent proposes, the customer's chat, runs, reviews and the "
+    "breaker. Errors are application/problem+json with a stable code."
 )
 
 
@@ -38,15 +50,19 @@ def web_app(context: WebContext) -> FastAPI:
     app.add_middleware(ChatCors, origins=context.origins)
     for router in (
         approvals.router,
+        corrections.router,
         runs.router,
         breaker.router,
+        reviews.router,
         chat.router,
         slack_events.router,
+        webhooks.router,
         health.router,
         docs.router,
     ):
         app.include_router(router)
-    app.router.routes.extend(context.mounts)
+    above = tuple(app.router.routes)
+    app.router.routes.extend(Beneath(mount, above) for mount in context.mounts)
     return app
 
 

@@ -1,14 +1,15 @@
 """The approvals API: the queue, one request, and the three words a person may say about it."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from agent.domain.approvals import ApprovalView, RejectCategory, Status, Verdict
 from agent.domain.decision import Decision, Refused
+from agent.domain.decision import Edits as DecisionEdits
 from agent.domain.ids import ApprovalId
 from agent.domain.money import MAX_MINOR, Money
 from agent.domain.roles import Channel
@@ -28,6 +29,8 @@ _UNDER_WAY = frozenset({Status.APPROVED, Status.EXECUTING, Status.UNKNOWN})
 
 Hash = Annotated[str, Field(min_length=1, max_length=128, description="The hash that was shown.")]
 Words = Annotated[str, Field(max_length=3000)]
+# More than an e-mail may have: the step says which of them is wrong, and why.
+Addresses = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=100)]
 Wait = Annotated[
     float,
     Query(ge=0, le=_LONGEST_WAIT_S, description="Most seconds to wait for the outcome."),
@@ -37,10 +40,11 @@ router = APIRouter(prefix="/approvals", tags=["approvals"], route_class=StrictRo
 
 
 class Approve(Body):
-    """Body of `approve`."""
+    """Body of `approve`; with `break_glass` somebody on call decides alone, and says why."""
 
     payload_hash: Hash
     reason: Words = ""
+    break_glass: bool = False
 
 
 class Reject(Body):
@@ -59,11 +63,39 @@ class MoneyIn(Body):
     currency: Annotated[str, Field(min_length=3, max_length=3)]
     display: object = None
 
+    def money(self) -> Money:
+        """Return the amount; raises InvalidInput for a currency that there is not."""
+        return Money(self.minor, self.currency)
+
 
 class Edits(Body):
-    """What a person may change."""
+    """What a person may change: of a refund the first two, of an e-mail the others."""
 
-    amount: MoneyIn
+    amount: MoneyIn | None = None
+    order_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    to: Addresses | None = None
+    cc: Addresses | None = None
+    bcc: Addresses | None = None
+    subject: Annotated[str, Field(max_length=1000)] | None = None
+    body: Annotated[str, Field(max_length=32_768)] | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if all(value is None for _, value in self):
+            raise ValueError(f"change at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+    def wanted(self) -> DecisionEdits:
+        """Return the edits as the step takes them; raises InvalidInput for no currency."""
+        return DecisionEdits(
+            amount=None if self.amount is None else self.amount.money(),
+            order_id=self.order_id,
+            to=_tuple(self.to),
+            cc=_tuple(self.cc),
+            bcc=_tuple(self.bcc),
+            subject=self.subject,
+            body=self.body,
+        )
 
 
 class Edit(Body):
@@ -96,7 +128,7 @@ def list_approvals(
 @router.get("/{approval_id}")
 def get_approval(context: Context, _staff: Reader, approval_id: ApprovalPath) -> JsonObject:
     """Show one approval with every field that is hashed."""
-    return approval_json(_read(context, approval_id))
+    return approval_json(read_view(context, approval_id))
 
 
 @router.post("/{approval_id}/approve")
@@ -111,6 +143,7 @@ async def approve(
         body.payload_hash,
         Channel.API,
         reason=body.reason,
+        break_glass=body.break_glass,
     )
     return await _decide(context, decision, wait)
 
@@ -137,8 +170,7 @@ async def reject(
 async def edit(
     context: Context, staff: Known, approval_id: ApprovalPath, body: Edit, wait: Wait = 0
 ) -> JsonObject:
-    """Change the amount; answers with the new approval, which supersedes the old one."""
-    amount = body.edits.amount
+    """Change what is asked for; answers with the new approval, which supersedes the old one."""
     decision = Decision(
         approval_id,
         staff.identity,
@@ -146,7 +178,7 @@ async def edit(
         body.payload_hash,
         Channel.API,
         reason=body.reason,
-        amount=Money(amount.minor, amount.currency),
+        edits=body.edits.wanted(),
     )
     return await _decide(context, decision, wait)
 
@@ -169,16 +201,21 @@ async def _settled(context: WebContext, approval_id: ApprovalId, wait: float) ->
     ends_at = now() + wait
     with context.hub.listen() as bell:
         while True:
-            view = await run_in_threadpool(_read, context, approval_id)
+            view = await run_in_threadpool(read_view, context, approval_id)
             left = ends_at - now()
             if view.approval.status not in _UNDER_WAY or left <= 0 or context.hub.closed:
                 return view
             await bell.wait(min(left, context.hub.interval_s))
 
 
-def _read(context: WebContext, approval_id: ApprovalId) -> ApprovalView:
+def read_view(context: WebContext, approval_id: ApprovalId) -> ApprovalView:
+    """Return an approval with what surrounds it; raises Problem 404."""
     with context.desk.store.transaction(write=False) as tx:
         approval = approvals.get(tx, approval_id)
         if approval is None:
             raise not_found("approval")
         return decisions.view(tx, approval)
+
+
+def _tuple(addresses: list[str] | None) -> tuple[str, ...] | None:
+    return None if addresses is None else tuple(addresses)

@@ -1,15 +1,16 @@
 """Request bodies: small, strict JSON, read the same way by every route."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import override
 
-from bot.web.problems import Problem, invalid
+from bot.web.problems import Problem, invalid, unknown_parameters
 
 # Room for the longest message with every character escaped twice over.
 MAX_BODY_BYTES = 64 * 1024
@@ -26,16 +27,26 @@ class Nothing(Body):
 
 
 class StrictRoute(APIRoute):
-    """A route that refuses what a lenient JSON reader would let through."""
+    """A route that refuses query parameters it does not take, and what is no strict JSON."""
 
     @override
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
+        taken = set(_query_names(self.dependant))
 
         async def strict(request: Request) -> Response:
+            unknown = sorted(set(request.query_params) - taken)
+            if unknown:
+                raise unknown_parameters(unknown)
             return await handler(_StrictRequest(request.scope, request.receive))
 
         return strict
+
+
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    yield from (param.alias for param in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _query_names(inner)
 
 
 class _StrictRequest(Request):

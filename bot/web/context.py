@@ -13,6 +13,7 @@ from bot.web.chat_keys import ChatKeys
 from bot.web.hub import Hub
 from bot.web.limits import RateLimits
 from bot.web.metrics import Metrics
+from bot.web.signatures import WebhookKeys
 
 # Body and headers of a request in; status, headers and body of the answer out.
 SlackDispatch = Callable[[bytes, Mapping[str, str]], tuple[int, Mapping[str, str], str]]
@@ -31,7 +32,8 @@ class WebContext:
     """Everything the routes may reach.
 
     `jobs` are the names whose heartbeats readiness asks for, none older than `heartbeat_max_age`;
-    `slack_ready` tells whether Slack can be reached; `mounts` come after every route of the desk.
+    `slack_ready` tells whether Slack can be reached; without `webhook_keys` no event of the payment
+    provider is heard; `mounts` come after every route of the desk.
     """
 
     desk: Desk
@@ -43,6 +45,7 @@ class WebContext:
     heartbeat_max_age: timedelta = timedelta(seconds=30)
     slack_ready: Callable[[], bool] = lambda: True
     slack_dispatch: SlackDispatch | None = None
+    webhook_keys: WebhookKeys | None = None
     mounts: tuple[Mount, ...] = ()
     limits: RateLimits = field(default_factory=RateLimits)
     stream: StreamTimes = field(default_factory=StreamTimes)

@@ -1,6 +1,8 @@
 """Numbers for Prometheus: what stands now is read at the scrape, decisions are counted."""
 
 from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -10,11 +12,25 @@ from typing_extensions import override
 
 from agent.desk import Desk
 from agent.domain.approvals import Status
-from agent.domain.breaker import BreakerState, shown_state
+from agent.domain.breaker import Breaker, BreakerState, shown_state
 from agent.domain.decision import DecideAnswer, Decision, Refused
-from storage import approvals, breaker, outbox
+from agent.domain.reviews import ReviewState
+from storage import approvals, breaker, decisions, outbox, reviews
+from storage.breaker import BreakerMissing
+from storage.transaction import Tx
 
 COUNTED = "counted"
+# How what was carried out, or not any more, has ended; `unknown` still may end either way.
+_OUTCOMES = (Status.EXECUTED, Status.FAILED, Status.UNKNOWN, Status.STALE)
+
+
+class WebhookAnswer(StrEnum):
+    """What became of a request to the webhook."""
+
+    HEARD = "heard"
+    REPEAT = "repeat"
+    BAD_SIGNATURE = "bad_signature"
+    INVALID = "invalid"
 
 
 class Metrics:
@@ -30,11 +46,21 @@ class Metrics:
             ("verdict", "channel", "code"),
             registry=self._registry,
         )
+        self._webhooks = Counter(
+            "supportdesk_webhooks",
+            "Requests to the payment provider's webhook by what became of them.",
+            ("answer",),
+            registry=self._registry,
+        )
 
     def count_decision(self, decision: Decision, answer: DecideAnswer) -> None:
         """Count one answer of `decide`, whichever door the decision came through."""
         code = answer.code.value if isinstance(answer, Refused) else COUNTED
         self._decisions.labels(decision.verdict.value, decision.channel.value, code).inc()
+
+    def count_webhook(self, answer: WebhookAnswer) -> None:
+        """Count one request to the webhook of payments; a forged one leaves no other mark."""
+        self._webhooks.labels(answer.value).inc()
 
     def text(self) -> bytes:
         """Return the numbers in Prometheus's text format."""
@@ -54,23 +80,75 @@ class _State(Collector):
     @override
     def collect(self) -> Iterator[Metric]:
         with self._desk.store.transaction(write=False) as tx:
-            pending, oldest = approvals.count(tx, Status.PENDING)
-            unknown, _ = approvals.count(tx, Status.UNKNOWN)
-            switch = breaker.load(tx)
-            stuck = outbox.stuck(tx)
-        now = self._desk.clock.now()
-        age = 0.0 if oldest is None else max((now - oldest).total_seconds(), 0.0)
-        for name, words, value in (
-            ("approvals_pending", "Approvals that wait for people.", pending),
-            ("approvals_oldest_pending_seconds", "Age of the oldest of them.", age),
-            ("approvals_unknown", "Executions whose outcome is not known.", unknown),
-            ("outbox_stuck", "Slack messages that keep failing.", stuck),
-            ("stopped", "Whether everything is stopped.", int(switch.stopped)),
-        ):
-            yield GaugeMetricFamily(f"supportdesk_{name}", words, value=value)
-        states = GaugeMetricFamily(
-            "supportdesk_breaker_state", "1 for the state the breaker is in.", labels=("state",)
+            found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx)]
+            found.append(_gauge("outbox_stuck", "Messages that keep failing.", outbox.stuck(tx)))
+            switch = _breaker(tx)
+        yield from found
+        yield from _switch(switch, self._desk.clock.now())
+
+
+def _approvals(tx: Tx, now: datetime) -> Iterator[Metric]:
+    pending, oldest = approvals.count(tx, Status.PENDING)
+    age = 0.0 if oldest is None else max((now - oldest).total_seconds(), 0.0)
+    number = approvals.counts(tx)
+    yield _gauge("approvals_pending", "Approvals that wait for people.", pending)
+    yield _gauge("approvals_oldest_pending_seconds", "Age of the oldest of them.", age)
+    yield _gauge(
+        "approvals_unknown", "Executions whose outcome is not known.", number[Status.UNKNOWN]
+    )
+    yield _gauge("approvals_rejected", "Approvals that people rejected.", number[Status.REJECTED])
+    yield _gauge(
+        "approvals_expired", "Approvals that nobody decided in time.", number[Status.EXPIRED]
+    )
+    alone = decisions.count_broken_glass(tx)
+    yield _gauge("broken_glass", "Approvals by one person on call alone, above the tier.", alone)
+    ends = GaugeMetricFamily(
+        "supportdesk_executions", "Approved effects by what became of them.", labels=("outcome",)
+    )
+    for status in _OUTCOMES:
+        ends.add_metric((status.value,), number[status])
+    yield ends
+
+
+def _reviews(tx: Tx) -> Iterator[Metric]:
+    number = reviews.counts(tx)
+    states = GaugeMetricFamily(
+        "supportdesk_reviews", "Automatic effects in the review queue.", labels=("state",)
+    )
+    for state in ReviewState:
+        states.add_metric((state.value,), number[state])
+    yield states
+    flagged, right = number[ReviewState.FLAGGED], number[ReviewState.RIGHT]
+    if flagged + right:
+        # What ran although a person should have been asked; without answers there is no rate.
+        yield _gauge(
+            "review_false_negative_ratio",
+            "Share of the answered reviews that were flagged.",
+            flagged / (flagged + right),
         )
-        for state in BreakerState:
-            states.add_metric((state.value,), int(shown_state(switch, now) is state))
-        yield states
+
+
+def _breaker(tx: Tx) -> Breaker | None:
+    try:
+        return breaker.load(tx)
+    except BreakerMissing:
+        return None
+
+
+def _switch(switch: Breaker | None, now: datetime) -> Iterator[Metric]:
+    """Yield how breaker and stop switch stand; without their row only that it is missing."""
+    missing = int(switch is None)
+    yield _gauge("breaker_missing", "Whether the breaker's row is gone: nothing runs.", missing)
+    if switch is None:
+        return
+    yield _gauge("stopped", "Whether everything is stopped.", int(switch.stopped))
+    states = GaugeMetricFamily(
+        "supportdesk_breaker_state", "1 for the state the breaker is in.", labels=("state",)
+    )
+    for state in BreakerState:
+        states.add_metric((state.value,), int(shown_state(switch, now) is state))
+    yield states
+
+
+def _gauge(name: str, words: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"supportdesk_{name}", words, value=value)

@@ -4,16 +4,28 @@ import re
 from typing import Annotated
 
 from fastapi import Depends, Query
+from pydantic import AfterValidator
 
-from agent.domain.ids import ApprovalId, RunId
+from agent.domain.ids import ApprovalId, RunId, ulid_of
 from bot.web.problems import not_found
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 Limit = Annotated[int, Query(ge=1, le=100, description="Most items of the answer.")]
+
+
+def _cursor(text: str) -> str:
+    try:
+        ulid_of(text)
+    except ValueError:
+        raise ValueError("is not the next_cursor of a page") from None
+    return text
+
+
 Cursor = Annotated[
     str | None,
-    Query(pattern=f"^{_ID.pattern}$", description="The `next_cursor` of the page before."),
+    AfterValidator(lambda text: None if text is None else _cursor(text)),
+    Query(description="The `next_cursor` of the page before."),
 ]
 
 

@@ -1,7 +1,7 @@
 """Errors on the wire: `application/problem+json` with a stable `code`, whatever went wrong."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -10,6 +10,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from agent.domain.errors import Corrupt, InvalidInput
+from agent.tools.faults import fault_words
+from storage.breaker import BreakerMissing
 
 log = logging.getLogger(__name__)
 
@@ -61,12 +63,18 @@ def invalid(field: str, problem: str) -> Problem:
     return _faulty([(field, problem)])
 
 
+def unknown_parameters(names: Sequence[str]) -> Problem:
+    """Return the answer to query parameters that the route does not take."""
+    return _faulty([(_named(name), "is not a known parameter") for name in names[:_MOST_FAULTS]])
+
+
 def answer_problems(app: FastAPI) -> None:
     """Make every error of `app` a problem answer."""
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(InvalidInput, _invalid_input)
     app.add_exception_handler(Corrupt, _corrupt)
+    app.add_exception_handler(BreakerMissing, _breaker_missing)
 
 
 def _http(_request: Request, error: Exception) -> JSONResponse:
@@ -85,11 +93,8 @@ def _http(_request: Request, error: Exception) -> JSONResponse:
 def _validation(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
-    faults = []
-    for one in error.errors()[:_MOST_FAULTS]:
-        unknown = one["type"] == "extra_forbidden"
-        faults.append((_place(one["loc"]), "is not a known field" if unknown else one["msg"]))
-    return problem_response(_faulty(faults))
+    faults = error.errors()[:_MOST_FAULTS]
+    return problem_response(_faulty([(_place(one["loc"]), fault_words(one)) for one in faults]))
 
 
 def _invalid_input(_request: Request, error: Exception) -> JSONResponse:
@@ -104,6 +109,12 @@ def _corrupt(_request: Request, error: Exception) -> JSONResponse:
     return problem_response(Problem(500, "corrupt", words))
 
 
+def _breaker_missing(_request: Request, error: Exception) -> JSONResponse:
+    log.error("%s", error)
+    words = "The breaker's row is missing: nothing runs before somebody has looked at the database."
+    return problem_response(Problem(503, "breaker_missing", words))
+
+
 def _faulty(faults: list[tuple[str, str]]) -> Problem:
     return Problem(
         422,
@@ -115,6 +126,9 @@ def _faulty(faults: list[tuple[str, str]]) -> Problem:
 
 def _place(loc: tuple[int | str, ...]) -> str:
     """Return the dotted name of a field, without the word for the part of the request."""
-    name = ".".join(str(part) for part in loc[1:]) or str(loc[0])
-    # The sender's own names come back: cut, and without what no text can hold.
+    return _named(".".join(str(part) for part in loc[1:]) or str(loc[0]))
+
+
+def _named(name: str) -> str:
+    """Return a name of the sender's own: cut, and without what no text can hold."""
     return name.encode(errors="replace").decode()[:_MOST_NAME]

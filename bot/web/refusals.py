@@ -1,11 +1,15 @@
 """How a step's refusal reads on the wire."""
 
 from datetime import datetime
+from typing import TypeAlias
 
 from agent.domain.approvals import Approval, Status
 from agent.domain.decision import RefusalCode, Refused
 from bot.shapes import REFUSAL_STATUS, rfc3339
 from bot.web.problems import Problem
+
+# Who ended a request, how, through which door (where that is known) and when.
+_Decided: TypeAlias = dict[str, str | None]
 
 
 def refusal(refused: Refused) -> Problem:
@@ -23,21 +27,26 @@ def refusal(refused: Refused) -> Problem:
     )
 
 
-def _decided(refused: Refused) -> dict[str, str | None] | None:
+def _decided(refused: Refused) -> _Decided | None:
     earlier, approval = refused.earlier, refused.approval
+    if approval is not None and approval.status is Status.CANCELLED:
+        return _cancelled(approval)
     if earlier is not None:
         return _who(earlier.actor_name, earlier.verdict, earlier.channel.value, earlier.at)
-    return None if approval is None else _without_vote(approval)
-
-
-def _without_vote(approval: Approval) -> dict[str, str | None]:
-    """Return who ended a row on which nobody of the team has voted."""
-    if approval.status is Status.CANCELLED:
-        return _who(approval.requested_by, "withdraw", "chat", approval.ended_at)
+    if approval is None:
+        return None
+    # Nobody of the team has voted, so a limit of the policy let it through.
     return _who("policy", "approve", "policy", approval.decided_at)
 
 
-def _who(actor: str, verdict: str, channel: str, at: datetime | None) -> dict[str, str | None]:
+def _cancelled(approval: Approval) -> _Decided:
+    revoked_by = (approval.result or {}).get("revoked_by")
+    if isinstance(revoked_by, str):
+        return _who(revoked_by, "revoke", None, approval.ended_at)
+    return _who(approval.requested_by, "withdraw", "chat", approval.ended_at)
+
+
+def _who(actor: str, verdict: str, channel: str | None, at: datetime | None) -> _Decided:
     return {
         "actor": actor,
         "verdict": verdict,

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
@@ -108,6 +109,7 @@ def test_the_breaker_is_shown_and_reset_by_a_manager(story: Story, terminal: Ter
         "max": 5,
         "opens_again_at": None,
         "stopped": False,
+        "stop": None,
     }
     reset = ("breaker", "reset", "--reason", "the cause is mended")
     assert terminal.run(*reset, code=1).stderr.startswith("not_allowed: ")
@@ -115,8 +117,39 @@ def test_the_breaker_is_shown_and_reset_by_a_manager(story: Story, terminal: Ter
     assert mia.run("breaker", "reset", "--reason", "ok", code=1).stderr.startswith(
         "reason_required: "
     )
-    assert value(mia.run(*reset), "generation") == "1"
+    assert mia.run(*reset, code=1).stderr == "already_decided: The breaker is closed.\n"
+    story.happens("UPDATE breaker SET state = 'open'")
+    done = mia.run(*reset)
+    assert (value(done, "state"), value(done, "generation")) == ("closed", "1")
     terminal.run("breaker", "reset", code=2)
+
+
+def test_everything_is_stopped_and_goes_on(story: Story, terminal: Terminal) -> None:
+    story.hire("ana", Role.REFUND_APPROVER)
+    story.hire("olu", Role.ONCALL)
+    story.hire("mia", Role.REFUND_MANAGER)
+    olu, mia = Terminal(story, "olu"), Terminal(story, "mia")
+    stop = ("breaker", "stop", "--reason", "the provider pays twice")
+    lift = ("breaker", "lift", "--reason", "it is mended")
+    assert terminal.run(*stop, code=1).stderr.startswith("not_allowed: ")
+    assert mia.run(*lift, code=1).stderr == "already_decided: Nothing is stopped.\n"
+    assert olu.run(*stop).stdout == "stopped  yes\n"
+    assert mia.run(*stop, code=1).stderr == "stopped: Everything is stopped already.\n"
+    shown = terminal.run("breaker", "status")
+    assert value(shown, "stopped by") == "Olu"
+    assert value(shown, "stopped at") == "2026-11-29T12:00:00Z"
+    assert value(shown, "stopped reason") == "the provider pays twice"
+    assert olu.run(*lift, code=1).stderr.startswith("not_allowed: ")
+    assert mia.run(*lift).stdout == "stopped  no\n"
+    assert "stopped by" not in terminal.run("breaker", "status").stdout
+    terminal.run("breaker", "stop", code=2)
+
+
+def test_without_its_row_the_breaker_says_so(story: Story, terminal: Terminal) -> None:
+    story.damages("DELETE FROM breaker")
+    for words in (("status",), ("stop", "--reason", "to be safe")):
+        refused = terminal.run("breaker", *words, code=1)
+        assert refused.stderr == "breaker_missing: the breaker's row is missing\n"
 
 
 def test_the_trail_is_verified(story: Story, terminal: Terminal) -> None:
@@ -171,6 +204,56 @@ def test_somebody_is_added_given_roles_and_a_token(story: Story, terminal: Termi
     assert [change["change"] for change in changes] == ["added", "granted", "revoked", "token"]
 
 
+def test_two_accounts_turn_out_to_be_one_person(story: Story, terminal: Terminal) -> None:
+    mia = terminal.run("actor", "add", "Mia Lind", "--cli", "mia").stdout.strip()
+    other = terminal.run(
+        *("actor", "add", "M. Lind", "--role", "refund_manager", "--slack", "T01:U02")
+    ).stdout.strip()
+    words = ("actor", "link", "cli:mia", "--slack", "T01:U02")
+    for typed in ("n\n", "\n", ""):
+        asked = terminal.run(*words, typed=typed, code=1)
+        header, first, second, *_ = asked.stdout.splitlines()
+        assert header.split()[:2] == ["ID", "NAME"]
+        assert (first.split()[0], second.split()[0]) == (mia, other)
+        assert second.split()[-2:] == ["refund_manager(fixed)", "slack:T01:U02"]
+        question = f"Is M. Lind ({other}) the same person as Mia Lind ({mia})?"
+        assert question in asked.stdout
+        assert "Aborted!" in asked.stderr
+        listed = terminal.run("actor", "list").stdout
+        assert f"is {mia}" not in listed
+    linked = terminal.run(*words, typed="y\n").stdout.splitlines()
+    assert linked[-2:] == [
+        f"{mia}  Mia Lind: is known as slack:T01:U02",
+        f"{other}  is Mia Lind ({mia}) from now on",
+    ]
+    again = terminal.run("actor", "link", mia, "--slack", "T01:U02").stdout
+    assert again == f"{mia}  Mia Lind: is known as slack:T01:U02\n"
+    terminal.run("actor", "link", mia, "--customer", "cus_ben")
+    first, second = terminal.run("actor", "list").stdout.splitlines()[1:]
+    assert first.split()[-2:] == [
+        "refund_manager(fixed)",
+        "cli:mia,customer:cus_ben,slack:T01:U02",
+    ]
+    assert second.split()[0] == other
+    assert f"  is {mia}  " in second
+    gone = terminal.run("actor", "grant", other, "oncall", code=1)
+    assert gone.stderr == f"invalid: actor: is {mia} by another account\n"
+    changes = [change["change"] for change in told(story, AuditType.ACTOR_CHANGED)]
+    assert changes == ["added", "added", "merged", "linked"]
+
+
+def test_two_accounts_are_joined_unasked_with_yes(story: Story, terminal: Terminal) -> None:
+    mia = terminal.run("actor", "add", "Mia Lind", "--cli", "mia").stdout.strip()
+    other = terminal.run("actor", "add", "M. Lind", "--slack", "T01:U02").stdout.strip()
+    linked = terminal.run("actor", "link", mia, "--slack", "T01:U02", "--yes")
+    assert value(linked, other) == f"is Mia Lind ({mia}) from now on"
+    assert "same person" not in linked.stdout
+    # An account that leads to nobody yet is no second person.
+    assert "same person" not in terminal.run("actor", "link", mia, "--cli", "lind").stdout
+    changes = [change["change"] for change in told(story, AuditType.ACTOR_CHANGED)]
+    assert changes == ["added", "added", "merged", "linked"]
+
+
 def test_what_cannot_be_is_refused(story: Story, terminal: Terminal) -> None:
     for words, said, code in (
         (("add", "Eve", "--role", "boss"), "'boss' is not one of", 2),
@@ -181,6 +264,9 @@ def test_what_cannot_be_is_refused(story: Story, terminal: Terminal) -> None:
         (("grant", "act_none", "oncall"), "not_found: There is no actor act_none.", 1),
         (("revoke", "cli:eve", "oncall"), "not_found: There is no actor cli:eve.", 1),
         (("token", "act_none"), "not_found: There is no actor act_none.", 1),
+        (("link", "act_none", "--cli", "eve"), "not_found: There is no actor act_none.", 1),
+        (("link", "act_none"), "Give one of --slack, --cli and --customer.", 2),
+        (("link", "act_none", "--cli", "eve", "--slack", "T1:U1"), "Give one of --slack", 2),
     ):
         refused = terminal.run("actor", *words, code=code)
         assert refused.stdout == ""
@@ -264,7 +350,8 @@ def test_the_full_export_comes_in(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
-    "group", ["", "runs", "pending", "breaker", "audit", "shop", "db", "actor"]
+    "group",
+    ["", "runs", "pending", "breaker", "reviews", "customers", "audit", "shop", "db", "actor"],
 )
 def test_each_group_says_in_a_line_what_each_command_does(group: str) -> None:
     shown = CliRunner().invoke(cli, [*group.split(), "--help"])
@@ -273,6 +360,16 @@ def test_each_group_says_in_a_line_what_each_command_does(group: str) -> None:
     commands = shown.stdout.split("Commands:\n")[1].splitlines()
     assert commands
     assert not [command for command in commands if command.endswith("...")]
+
+
+@pytest.mark.parametrize(
+    "group", ["runs", "pending", "breaker", "reviews", "customers", "shop", "db", "actor"]
+)
+def test_every_command_says_which_role_it_takes(group: str) -> None:
+    found = cli.commands[group]
+    assert isinstance(found, click.Group)
+    each = found.commands.items()
+    assert [name for name, command in each if "role" not in (command.help or "")] == []
 
 
 def rows(terminal: Terminal, *words: str) -> list[dict[str, object]]:

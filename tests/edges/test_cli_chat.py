@@ -8,7 +8,7 @@ from agent.domain.roles import Identity, Role
 from storage.transaction import Store
 from tests.support.desk import Story, tell_story
 from tests.support.doubles import CountingIds, HandClock
-from tests.support.terminal import Terminal
+from tests.support.terminal import Terminal, value
 
 CLARA = ("chat", "--customer", "cus_clara")
 
@@ -186,3 +186,45 @@ def test_an_answer_that_does_not_come_is_shown_later(story: Story, terminal: Ter
     chat = terminal.run(*CLARA, typed="hi\n")
     assert chat.stderr == "still_working: What follows is shown after your next line.\n"
     assert sum(terminal.pauses) == 20
+
+
+def proposes_email(story: Story) -> None:
+    text = {"subject": "Your chair", "body": "Dear Clara,\nsorry."}
+    story.model.calls(story.email_call("call_1", **text))
+    story.model.says("A colleague looks at it.")
+
+
+def test_e_asks_for_the_subject_and_the_text_of_an_email(story: Story, terminal: Terminal) -> None:
+    proposes_email(story)
+    story.model.says("It has been sent.")
+    answers = "e\n\n.\nmore\ne\nYour broken chair\nDear Clara,\n\nvery sorry.\n.\nkinder\n"
+    chat = terminal.run(*CLARA, typed=f"write me\n{answers}")
+    assert chat.stderr == "invalid: edits: nothing is changed.\n"
+    assert value(chat, "Subject") == "Your chair"
+    (sent,) = story.all(Status.EXECUTED)
+    assert sent.payload["subject"] == "Your broken chair"
+    assert sent.payload["body"] == "Dear Clara,\n\nvery sorry."
+    assert "changed the subject, the text" in chat.stdout
+    assert "[done] E-mail: done" in chat.stdout
+
+
+def test_a_part_of_an_email_that_is_left_stays(story: Story, terminal: Terminal) -> None:
+    proposes_email(story)
+    story.model.says("It has been sent.")
+    terminal.run(*CLARA, typed="write me\ne\nYour broken chair\n.\nclearer\n")
+    (sent,) = story.all(Status.EXECUTED)
+    assert sent.payload["subject"] == "Your broken chair"
+    assert sent.payload["body"] == "Dear Clara,\nsorry."
+
+
+def test_a_flag_is_approved_or_rejected_but_not_edited(story: Story) -> None:
+    story.hire("mia", Role.REFUND_MANAGER)
+    story.model.calls(story.flag_call("0.81"))
+    story.model.says("Anything else?")
+    chat = Terminal(story, "mia").run(*CLARA, typed="hello\ne\ny\n")
+    assert "Decide as cli:mia [y/n]: e" in chat.stdout
+    assert "Error: 'e' is not one of 'y', 'n'" in chat.stdout
+    assert value(chat, "score") == "0.81"
+    assert len(story.all(Status.EXECUTED)) == 1
+    # The customer never reads of it, however the terminal shows both sides.
+    assert "[done]" not in chat.stdout

@@ -203,7 +203,10 @@ def test_an_edit_makes_a_new_request_and_pays_that(
     story.model.says("You get 120.00 back.")
     done = terminal.run("pending", "edit", parked.id, "--amount", "120.00", "--reason", "used")
     (new,) = story.all(Status.EXECUTED)
-    assert f"decision  edit: {new.id} with 120.00 USD replaces {parked.id}" in done.stdout
+    assert (
+        f"decision  edit: {new.id} replaces {parked.id}; "
+        "changed the amount from 160.00 USD to 120.00 USD"
+    ) in done.stdout
     assert story.paid() == [("ORD-1001", Money(12000, "USD"))]
     shown = terminal.run("pending", "show", new.id)
     assert value(shown, "model asked for") == "160.00 USD"
@@ -310,6 +313,22 @@ def test_the_first_of_two_votes_counts_and_the_request_waits_on(story: Story) ->
     assert story.paid() == [("ORD-1004", Money(210000, "USD"))]
 
 
+def test_enough_votes_without_the_role_wait_for_it(story: Story) -> None:
+    for name in ("ben", "cem"):
+        story.hire(name, Role.REFUND_APPROVER)
+    story.asks_refund(story.opens_chat(owner(story, "ORD-1004")), "2100.00", order="ORD-1004")
+    parked = story.only(Status.PENDING)
+    still = f"of 2; {parked.id} still waits"
+    for name, words in (
+        ("ana", f"vote 1 {still}"),
+        ("ben", f"vote 2 {still} for a refund_manager"),
+        ("cem", f"vote 2 {still} for a refund_manager"),
+    ):
+        done = Terminal(story, name).run("pending", "approve", parked.id, typed="y\n")
+        assert f"decision  approve is {words}" in done.stdout.splitlines()
+    assert "2 x refund_manager  2/2" in Terminal(story).run("pending", "list").stdout
+
+
 def test_a_damaged_request_is_named_and_not_decided(
     story: Story, terminal: Terminal, parked: Approval
 ) -> None:
@@ -348,6 +367,9 @@ def test_what_is_stopped_stays_approved_and_is_not_paid(
         breaker.save(tx, replace(breaker.load(tx), stopped=True))
     done = terminal.run("pending", "approve", parked.id, typed="y\n")
     assert done.stdout.splitlines()[-1].split() == ["status", "approved"]
+    assert terminal.pauses == []
+    shown = terminal.run("pending", "show", parked.id)
+    assert value(shown, "stopped").startswith("everything is stopped")
     assert story.paid() == []
 
 

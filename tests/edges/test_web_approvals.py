@@ -9,8 +9,10 @@ import pytest
 
 from agent.desk import Lane
 from agent.domain.approvals import Approval, Status
+from agent.domain.conversation import RunState
 from agent.domain.decision import RefusalCode
 from agent.domain.money import Money
+from agent.domain.reviews import ReviewState
 from agent.domain.roles import ActorKind, Role
 from agent.steps.execute import execute_due
 from bot.shapes import REFUSAL_STATUS
@@ -59,8 +61,13 @@ def test_the_whole_approval_is_shown_to_whoever_has_a_role(web: Web) -> None:
             "amount": {"minor": 16000, "currency": "USD"},
         },
         "payload_hash": parked.payload_hash,
+        "proposed": None,
         "status": "pending",
         "risk": {
+            "level": "high",
+            "impact": "high",
+            "reversible": "no",
+            "triggers": "the payment provider pays the customer back",
             "reasons": [{"code": "amount_over_limit", "text": parked.findings[0].text}],
             "confidence": "0.95",
             "amount": {"minor": 16000, "currency": "USD", "display": "160.00 USD"},
@@ -101,6 +108,7 @@ def test_an_approval_is_durable_at_once_and_paid_once(web: Web) -> None:
             "channel": "api",
             "at": "2026-11-29T12:00:00Z",
             "reason": "",
+            "break_glass": False,
         }
     ]
     late = web.post(path, body, ben)
@@ -311,6 +319,9 @@ def test_the_queue_comes_in_pages_oldest_first(web: Web) -> None:
         ({"status": "open"}, "status"),
         ({"cursor": "a\0"}, "cursor"),
         ({"cursor": "ü"}, "cursor"),
+        ({"cursor": "bogus"}, "cursor"),
+        ({"cursor": "apr_1"}, "cursor"),
+        ({"staus": "open"}, "staus"),
     ],
 )
 def test_a_wrong_question_names_the_parameter(
@@ -320,6 +331,44 @@ def test_a_wrong_question_names_the_parameter(
     answer = web.get("/approvals", ana, **query)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
     assert [one["field"] for one in answer.json()["errors"]] == [field]
+
+
+def test_a_parameter_that_a_route_does_not_take_is_named(refused: Refused) -> None:
+    web, ana, parked = refused
+    for method, path in (
+        ("GET", f"/approvals/{parked.id}"),
+        ("POST", f"/approvals/{parked.id}/revoke"),
+        ("POST", "/breaker/stop"),
+        ("GET", "/runs"),
+        ("GET", f"/runs/{parked.run_id}"),
+        ("POST", f"/reviews/{parked.id}/right"),
+        ("GET", "/customers/paused"),
+    ):
+        query = {"limits": "5", "also": "x"}
+        answer = web.client.request(method, path, headers=ana(), params=query, json={})
+        assert answer.status_code == 422, path
+        assert answer.json()["errors"] == [
+            {"field": "also", "problem": "is not a known parameter"},
+            {"field": "limits", "problem": "is not a known parameter"},
+        ]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "known"),
+    [
+        ("/runs", "status", [*RunState, "pending"]),
+        ("/approvals", "status", list(Status)),
+        ("/reviews", "state", list(ReviewState)),
+    ],
+)
+def test_a_wrong_status_is_answered_with_those_there_are(
+    refused: Refused, path: str, name: str, known: list[str]
+) -> None:
+    web, ana, _ = refused
+    (fault,) = web.get(path, ana, **{name: "bogus"}).json()["errors"]
+    assert fault["field"] == name
+    assert fault["problem"].startswith("is not one of ")
+    assert all(one in fault["problem"] for one in known)
 
 
 def test_runs_and_their_checkpoint(web: Web) -> None:
@@ -344,6 +393,7 @@ def test_the_breaker_is_shown_and_reset_by_a_manager(web: Web) -> None:
         "max": 5,
         "opens_again_at": None,
         "stopped": False,
+        "stop": None,
     }
     assert web.get("/breaker", ana).json() == closed
     for number, order in enumerate(

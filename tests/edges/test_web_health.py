@@ -7,10 +7,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agent.domain.approvals import RejectCategory, Verdict
+from agent.domain.approvals import RejectCategory, Status, Verdict
 from agent.domain.decision import Decision
 from agent.domain.roles import Channel, Role
 from agent.steps.decide import decide
+from agent.steps.review import answer_review
+from agent.steps.stop import stop_all
 from bot.sandbox.payments_faults import FaultKind
 from storage import heartbeats
 from storage.transaction import Store
@@ -114,6 +116,65 @@ def test_the_numbers_follow_what_is_stored(web: Web) -> None:
         'supportdesk_decisions_total{channel="slack",code="counted",verdict="reject"}': 1,
     }
     assert after["supportdesk_approvals_pending"] == 0
+
+
+def test_ends_are_told_apart(web: Web) -> None:
+    story = web.story
+    story.model.otherwise = "I see."
+    ana, olu = story.hire("ana", Role.REFUND_APPROVER), story.hire("olu", Role.ONCALL)
+    before = numbers(web)
+    story.rejects(ana, web.parks("160.00"))
+    story.rests()
+    story.approves(ana, web.parks("79.00", "ORD-1018"))
+    story.rests()
+    high = web.parks("689.00", "ORD-1005")
+    story.approves(olu, high, break_glass=True, reason="nobody else is awake")
+    story.payments.plan(FaultKind.DECLINED, 1)
+    story.rests()
+    web.parks("60.00", "ORD-1008")
+    story.clock.advance(minutes=30)
+    story.sweeps()
+    after = numbers(web)
+    changed = {name: n for name, n in after.items() if n != before.get(name, 0)}
+    assert changed == {
+        "supportdesk_approvals_rejected": 1,
+        "supportdesk_approvals_expired": 1,
+        "supportdesk_broken_glass": 1,
+        'supportdesk_executions{outcome="executed"}': 1,
+        'supportdesk_executions{outcome="failed"}': 1,
+    }
+
+
+def test_reviews_and_how_often_they_found_something_wrong(web: Web) -> None:
+    story = web.story
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    assert "supportdesk_review_false_negative_ratio" not in numbers(web)
+    for order in ("ORD-1001", "ORD-1005", "ORD-1008", "ORD-1006"):
+        owner = story.desk.shop.order(order)
+        assert owner is not None
+        story.asks_refund(story.opens_chat(owner.customer_id), "30.00", order)
+    for number, effect in enumerate(story.all(Status.EXECUTED)[:3]):
+        answer_review(story.desk, effect.id, story.order(ana), right=number > 0)
+    shown = numbers(web)
+    assert shown['supportdesk_reviews{state="open"}'] == 1
+    assert shown['supportdesk_reviews{state="right"}'] == 2
+    assert shown['supportdesk_reviews{state="flagged"}'] == 1
+    assert shown["supportdesk_review_false_negative_ratio"] == pytest.approx(1 / 3)
+
+
+def test_the_stop_is_shown_and_a_missing_breaker_is_too(tmp_path: Path) -> None:
+    with running_web_on_sqlite(tmp_path) as web:
+        assert numbers(web)["supportdesk_breaker_missing"] == 0
+        olu = web.story.hire("olu", Role.ONCALL)
+        stop_all(web.story.desk, web.story.order(olu))
+        assert numbers(web)["supportdesk_stopped"] == 1
+        web.story.damages("DELETE FROM breaker")
+        assert web.get("/metrics").status_code == 200
+        without = numbers(web)
+        assert without["supportdesk_breaker_missing"] == 1
+        assert without["supportdesk_approvals_pending"] == 0
+        assert "supportdesk_stopped" not in without
+        assert not [name for name in without if name.startswith("supportdesk_breaker_state")]
 
 
 def test_an_outcome_nobody_knows_is_counted(web: Web) -> None:

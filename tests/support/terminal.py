@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from click.testing import CliRunner, Result
 
+from agent.steps.verify import NO_WITNESS, Witness
 from bot.cli import World, cli
 from tests.support.desk import Story
 
@@ -16,12 +17,14 @@ class Terminal:
     """A terminal of the user `user`.
 
     `pauses` are the waits of its commands, in seconds; `meanwhile` is what happens in each.
+    `witness` is what proves the trail's heads.
     """
 
     story: Story
     user: str = "ana"
     pauses: list[float] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
+    witness: Witness = NO_WITNESS
 
     def run(self, *words: str, typed: str | bytes = "", code: int = 0) -> Result:
         """Run `agent` with these words and what is typed; fails for another exit code."""
@@ -30,6 +33,7 @@ class Terminal:
             upgrade=lambda: "0001",
             os_user=self.user,
             pause=self._pause,
+            witness=lambda: self.witness,
         )
         result = CliRunner().invoke(cli, words, input=typed, obj=world, catch_exceptions=False)
         assert result.exit_code == code, result.output
