@@ -6,7 +6,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from tests.crash.invariants import check_invariants
+from tests.support.invariants import check_invariants
 from tests.support.outside import Json, button_value, eventually, parts_of
 from tests.support.process import Chat, DeskProcess, running_desk
 

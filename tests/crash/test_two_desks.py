@@ -10,7 +10,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from tests.crash.invariants import check_invariants
+from tests.support.invariants import check_invariants
 from tests.support.outside import eventually
 from tests.support.postgres import fresh_database
 from tests.support.process import READY_S, DeskProcess, made_desk, running_desk
