@@ -28,8 +28,10 @@ from agent.ports import (
     ProviderStatus,
     RefundRequest,
 )
+from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.shopify_csv import import_orders, read_orders
+from agent.providers.sink_mail import NoMailer
 from agent.providers.system import SystemClock, SystemIds
 from agent.steps.decide import decide
 from agent.steps.execute import execute
@@ -234,6 +236,8 @@ def bench_over(url: str) -> Iterator[Bench]:
         policy=shipped_policy(),
         shop=EmbeddedShop(store),
         payments=payments,
+        mailer=NoMailer(),
+        flags=EmbeddedFlags(store, clock, ids),
         model=StubModel(),
         replica="srv-bench",
         wake=lambda _lane: None,

@@ -5,9 +5,11 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.support import unavailable
@@ -49,7 +51,14 @@ def test_make_knows_the_target(command: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith(".venv/bin/agent")])
+AGENT = ".venv/bin/agent "
+EXPORT, CHECK = (
+    next(c for c in COMMANDS if c.startswith(start))
+    for start in (f"{AGENT}audit export", ".venv/bin/agentack ")
+)
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith(AGENT) and c != EXPORT])
 def test_the_agent_command_runs_as_it_stands(
     desk: DeskProcess, waiting: dict[str, str], command: str
 ) -> None:
@@ -66,8 +75,28 @@ def test_a_call_runs_as_it_stands(desk: DeskProcess, waiting: dict[str, str], co
     assert json.loads(done.stdout)
 
 
+def test_an_exported_trace_passes_the_checker(desk: DeskProcess) -> None:
+    parked = desk.opens_chat("cus_yuki").parks("My cooker arrived broken, I want my money back")
+    assert desk.decides("approve", parked, desk.staff("ana")).status_code == httpx.codes.OK
+    desk.becomes(parked["id"], "executed")
+    desk.agent(*shlex.split(EXPORT)[1:])
+
+    trace = desk.folder / "trace.jsonl"
+    assert parked["id"] in trace.read_text("utf-8")
+    words = [str(trace) if word == trace.name else word for word in shlex.split(CHECK)[1:]]
+    done = subprocess.run(
+        [sys.executable, "-m", "agentack.cli", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_command_is_run() -> None:
-    known = ("make", ".venv/bin/agent", "curl")
+    known = ("make", AGENT, "curl", CHECK)
     assert [c for c in COMMANDS if not c.startswith(known)] == []
 
 

@@ -161,6 +161,7 @@ def test_a_database_of_a_real_workspace_is_no_sandbox(world: World) -> None:
     [
         ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, "invalid_auth"),
         ({"SLACK_APPROVALS_CHANNEL": "#nowhere"}, "#nowhere"),
+        ({"SLACK_REVIEW_CHANNEL": "#nobody-reviews"}, "#nobody-reviews"),
         ({"SLACK_ONCALL_CHANNEL": ""}, "SLACK_ONCALL_CHANNEL"),
         ({"WIDGET_JWT_SECRET": "short"}, "WIDGET_JWT_SECRET"),
         ({"REFUND_AUTO_LIMIT": "fifty"}, "REFUND_AUTO_LIMIT"),

@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from sqlalchemy import text
 from typing_extensions import override
 
 from agent.desk import Desk
@@ -34,8 +33,6 @@ from storage.heartbeats import REPLICA, beat
 from tests.story.test_execute import approve, with_payments
 from tests.story.test_gate import last_result
 from tests.support.desk import ScriptedModel, Story
-
-_MORE = text("UPDATE approvals SET amount_minor = amount_minor + 1")
 
 
 def test_stop_pressed_while_nothing_runs_stops_nothing(story: Story) -> None:
@@ -76,8 +73,7 @@ class Pressing(ScriptedModel):
 def test_a_damaged_request_does_not_silence_the_chat(story: Story) -> None:
     chat = story.opens_chat("cus_clara")
     story.asks_refund(chat, "160.00")
-    with story.desk.store.transaction() as tx:
-        tx.change(_MORE)
+    story.damages("UPDATE approvals SET amount_minor = amount_minor + 1")
     story.model.calls(("call_9", "refund_status", "{}"))
     story.model.says("I see no request.")
     story.says(chat, "any news?")
@@ -88,8 +84,8 @@ def test_a_damaged_request_hides_no_other_from_the_list(story: Story) -> None:
     chat = story.opens_chat("cus_clara")
     for number, amount in enumerate(("60.00", "61.00", "62.00")):
         story.asks_refund(chat, amount, call_id=f"call_{number}")
-    with story.desk.store.transaction() as tx:
-        tx.change(text("UPDATE approvals SET amount_minor = 1 WHERE amount_minor = 6100"))
+    story.damages("UPDATE approvals SET amount_minor = 1 WHERE amount_minor = 6100")
+    with story.desk.store.transaction(write=False) as tx:
         page = approvals.page(tx, Status.PENDING, "", 2)
     assert [str(approval.amount) for approval in page] == ["60.00 USD", "62.00 USD"]
 
@@ -97,8 +93,7 @@ def test_a_damaged_request_hides_no_other_from_the_list(story: Story) -> None:
 def test_a_time_that_is_no_time_is_damage_too(story: Story) -> None:
     chat = story.opens_chat("cus_clara")
     story.asks_refund(chat, "160.00")
-    with story.desk.store.transaction() as tx:
-        tx.change(text("UPDATE approvals SET expires_at = 9000000000000000000, wake_at = 1"))
+    story.damages("UPDATE approvals SET expires_at = 9000000000000000000, wake_at = 1")
     story.sweeps()
     assert "approval.corrupt" in story.trail()
 
@@ -107,13 +102,9 @@ def test_what_was_bound_is_checked_at_every_try(story: Story) -> None:
     approved = approve(story, "100.00")
     story.payments.plan(FaultKind.TIMEOUT_BEFORE, 1)
     story.rests()
-    with story.desk.store.transaction() as tx:
-        tx.change(
-            text(
-                "UPDATE approvals SET payload = replace(payload, '10000', '16000'), "
-                "amount_minor = 16000"
-            )
-        )
+    story.damages(
+        "UPDATE approvals SET payload = replace(payload, '10000', '16000'), amount_minor = 16000"
+    )
     story.clock.advance(seconds=60)
     story.sweeps()
     assert story.approval(approved.id).status is Status.UNKNOWN
@@ -128,7 +119,9 @@ def test_on_call_hears_of_a_refund_that_is_sent_again_and_again(story: Story) ->
     for _ in range(12):
         story.clock.advance(minutes=1)
         story.sweeps()
-    assert len(story.notifier.of(DeliveryKind.ONCALL)) == 1
+    (alert,) = story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME)
+    assert "still unknown" in str(alert.body["text"])
+    assert story.notifier.of(DeliveryKind.ONCALL) == []
 
 
 def test_a_book_read_before_somebody_else_sent_proves_nothing(story: Story) -> None:
@@ -224,8 +217,7 @@ def test_a_model_without_measure_is_cut_to_size(story: Story) -> None:
 
 
 def test_without_the_breaker_nothing_runs_and_on_call_is_told(story: Story) -> None:
-    with story.desk.store.transaction() as tx:
-        tx.change(text("DELETE FROM breaker"))
+    story.damages("DELETE FROM breaker")
     chat = story.opens_chat("cus_clara")
     story.asks_refund(chat, "5.00")
     assert last_result(story)["error"] == "stopped"
@@ -256,13 +248,12 @@ def test_a_payload_of_another_shape_never_runs_even_with_a_fitting_hash(story: S
         approval_id=approved.id,
         policy_version=approved.policy_version,
     )
-    with story.desk.store.transaction() as tx:
-        tx.change(
-            text("UPDATE approvals SET payload = :p, payload_hash = :h WHERE id = :a"),
-            p=canonical(shape),
-            h=fitting,
-            a=approved.id,
-        )
+    story.damages(
+        "UPDATE approvals SET payload = :p, payload_hash = :h WHERE id = :a",
+        p=canonical(shape),
+        h=fitting,
+        a=approved.id,
+    )
     story.rests()
     assert story.approval(approved.id).status is Status.APPROVED
     assert story.paid() == []

@@ -1,7 +1,5 @@
 """What must be heard leaves the outbox at least once, and what cannot leave is an alert."""
 
-from sqlalchemy import text
-
 from agent.domain.approvals import Approval, Status
 from agent.domain.deadlines import DELIVERY_LEASE
 from agent.domain.roles import Role
@@ -141,8 +139,7 @@ def test_a_card_that_is_gone_is_forgotten(story: Story) -> None:
 
 def test_a_damaged_row_makes_no_card(story: Story) -> None:
     parked = park(story)
-    with story.desk.store.transaction() as tx:
-        tx.change(text("UPDATE approvals SET payload = '[' WHERE id = :a"), a=parked.id)
+    story.damages("UPDATE approvals SET payload = '[' WHERE id = :a", a=parked.id)
     story.clock.advance(seconds=2)
     story.rests()
     assert "delivery.failed" in story.trail()

@@ -16,6 +16,7 @@ from agent.steps.acknowledge import acknowledge
 from agent.steps.breaker import breaker_status, reset_breaker
 from agent.steps.execute import settle
 from agent.steps.gate import Proposed, propose
+from agent.steps.permission import Order
 from agent.tools.base import parse_arguments
 from agent.tools.refunds import ISSUE_REFUND, IssueRefund
 from bot.sandbox.payments_faults import FaultKind
@@ -187,14 +188,14 @@ def test_a_manager_may_reset_with_a_reason(story: Story) -> None:
         (ana, "looked at it", RefusalCode.NOT_ALLOWED),
         (mia, "ok", RefusalCode.REASON_REQUIRED),
     ):
-        denied = reset_breaker(story.desk, who, Channel.API, reason)
+        denied = reset_breaker(story.desk, Order(who, Channel.API, reason))
         assert isinstance(denied, Refused)
         assert denied.code is code
-    done = reset_breaker(story.desk, mia, Channel.API, "a sale, looked at each")
+    done = reset_breaker(story.desk, Order(mia, Channel.API, "a sale, looked at each"))
     assert isinstance(done, Breaker)
     assert refund(story, ORDERS[5]) == "executed"
     story.clock.advance(seconds=61)
-    unproved = reset_breaker(story.desk, old, Channel.API, "looked at it")
+    unproved = reset_breaker(story.desk, Order(old, Channel.API, "looked at it"))
     assert isinstance(unproved, Refused)
     assert unproved.code is RefusalCode.ROLE_UNVERIFIED
     assert story.trail().count("breaker.reset") == 1

@@ -4,7 +4,6 @@ import json
 import threading
 
 import pytest
-from sqlalchemy import text
 
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
 from agent.domain.decision import DecideAnswer, Decided, RefusalCode, Refused, ReplyTo, Voted
@@ -231,12 +230,7 @@ def test_of_two_at_once_one_wins(story: Story) -> None:
 def test_a_damaged_row_never_runs_and_is_reported(story: Story) -> None:
     ana = story.hire("ana", Role.REFUND_APPROVER)
     parked = park(story)
-    with story.desk.store.transaction() as tx:
-        tx.change(
-            text("UPDATE approvals SET payload = :bad WHERE id = :approval"),
-            bad="{}{",
-            approval=parked.id,
-        )
+    story.damages("UPDATE approvals SET payload = :bad WHERE id = :a", bad="{}{", a=parked.id)
     assert refused(story.approves(ana, parked)).code is RefusalCode.PAYLOAD_CHANGED
     story.rests()
     assert "approval.corrupt" in story.trail()
@@ -246,8 +240,7 @@ def test_a_damaged_row_never_runs_and_is_reported(story: Story) -> None:
 def test_a_click_on_a_damaged_row_is_answered_and_an_edit_too(story: Story) -> None:
     ana = story.hire("ana", Role.REFUND_APPROVER)
     parked = park(story)
-    with story.desk.store.transaction() as tx:
-        tx.change(text("UPDATE approvals SET payload = '[]' WHERE id = :a"), a=parked.id)
+    story.damages("UPDATE approvals SET payload = '[]' WHERE id = :a", a=parked.id)
     reply = ReplyTo("C1", "U1")
     story.approves(ana, parked, reply_to=reply)
     edited = refused(story.edits(ana, parked, Money(1000, "USD")))
@@ -257,14 +250,23 @@ def test_a_click_on_a_damaged_row_is_answered_and_an_edit_too(story: Story) -> N
     assert "damaged" in str(whisper.body["text"])
 
 
+def test_a_row_of_a_tool_that_is_none_is_not_edited(story: Story) -> None:
+    ana = story.hire("ana", Role.REFUND_APPROVER)
+    parked = park(story)
+    story.damages("UPDATE approvals SET tool = 'drop_tables' WHERE id = :a", a=parked.id)
+    before = story.approval(parked.id)
+    edited = refused(story.edits(ana, parked, Money(1000, "USD")))
+    assert edited.code is RefusalCode.PAYLOAD_CHANGED
+    assert story.approval(parked.id) == before
+
+
 def test_a_changed_payload_no_longer_matches_its_hash(story: Story) -> None:
     ana = story.hire("ana", Role.REFUND_APPROVER)
     parked = park(story)
-    with story.desk.store.transaction() as tx:
-        tx.change(
-            text("UPDATE approvals SET payload = replace(payload, '16000', '96000') WHERE id = :a"),
-            a=parked.id,
-        )
+    story.damages(
+        "UPDATE approvals SET payload = replace(payload, '16000', '96000') WHERE id = :a",
+        a=parked.id,
+    )
     assert refused(story.approves(ana, parked)).code is RefusalCode.PAYLOAD_CHANGED
     assert [p.what for p in verify(story.desk).problems]
 

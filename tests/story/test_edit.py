@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.domain.approvals import Approval, Status, Verdict
-from agent.domain.decision import DecideAnswer, Decided, Edited, RefusalCode, Refused
+from agent.domain.decision import DecideAnswer, Decided, Edited, Edits, RefusalCode, Refused
 from agent.domain.ids import ApprovalId
 from agent.domain.money import Money
 from agent.domain.roles import Role
@@ -48,7 +48,8 @@ def test_lowering_approves_in_the_same_submit(story: Story) -> None:
     assert old.status is Status.SUPERSEDED
     assert old.superseded_by == new.id
     told = json.loads(story.model.asked[-1].messages[-1].content)
-    assert told["edited"] == {"from": "120.00 USD", "to": "80.00 USD", "final": True}
+    assert told["amount"] == "80.00 USD"
+    assert told["edited"] == {"from": parked.payload, "to": new.payload, "final": True}
     assert story.chips(parked.conversation_id) == [
         "pending",
         "replaced",
@@ -76,9 +77,16 @@ def test_raising_waits_for_somebody_else(story: Story) -> None:
 def test_nobody_ends_above_the_proposal_by_raising_and_lowering(story: Story) -> None:
     ana = story.hire("ana", Role.REFUND_APPROVER)
     raised = edited(story.edits(ana, park(story), usd(15000)))
-    again = story.edits(ana, raised, usd(13000))
-    assert isinstance(again, Refused)
-    assert again.code is RefusalCode.SELF_APPROVAL
+    lowered = edited(story.edits(ana, raised, usd(13000)))
+    assert lowered.status is Status.PENDING
+    below = edited(story.edits(ana, lowered, usd(11000)))
+    assert below.status is Status.PENDING
+    own = story.approves(ana, below)
+    assert isinstance(own, Refused)
+    assert own.code is RefusalCode.SELF_APPROVAL
+    assert [fact for fact in story.trail() if fact == "vote.cast"] == []
+    story.rests()
+    assert story.paid() == []
 
 
 def test_lowering_to_above_the_proposal_is_no_vote(story: Story) -> None:
@@ -153,7 +161,7 @@ def test_an_edit_without_amount_is_invalid(story: Story) -> None:
 def test_an_edit_of_nothing_is_refused(story: Story) -> None:
     ana = story.hire("ana", Role.REFUND_APPROVER)
     answer = story.decides(
-        ana, Verdict.EDIT, park(story), approval_id=ApprovalId("apr_no"), amount=usd(1)
+        ana, Verdict.EDIT, park(story), approval_id=ApprovalId("apr_no"), edits=Edits(amount=usd(1))
     )
     assert isinstance(answer, Refused)
     assert answer.code is RefusalCode.NOT_FOUND

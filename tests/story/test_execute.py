@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 from typing_extensions import override
 
 from agent.domain.approvals import Approval, Status
@@ -23,6 +23,8 @@ from agent.ports import (
 )
 from agent.steps.execute import execute, execute_due, settle
 from agent.steps.sweep import sweep
+from agent.tools.effects import EffectAnswer
+from agent.tools.refunds import recorded
 from bot.sandbox.payments_faults import FaultKind, FaultyPayments
 from storage import approvals, heartbeats
 from storage.breaker import load, save
@@ -135,18 +137,46 @@ def test_a_definite_no_is_failed_and_told(story: Story) -> None:
     assert story.paid() == []
 
 
-def test_what_provably_did_not_start_goes_back_once(story: Story) -> None:
+def test_what_provably_did_not_start_goes_back_with_a_growing_pause(story: Story) -> None:
     approved = approve(story)
     story, payments = scripted(story)
     payments.answer = NotStarted("429")
+    pauses = []
+    for number in range(1, 5):
+        story.rests()
+        back = story.approval(approved.id)
+        assert (back.status, back.attempts) == (Status.APPROVED, number)
+        assert not execute_due(story.desk)
+        assert back.wake_at is not None
+        pauses.append(back.wake_at - story.clock.now())
+        story.clock.at = back.wake_at
+    assert pauses == sorted(pauses)
+    assert pauses[0] < pauses[1] < pauses[2]
+    assert "execution.unknown" not in story.trail()
+    payments.answer = None
+    story.model.says("Paid.")
     story.rests()
-    back = story.approval(approved.id)
-    assert back.status is Status.APPROVED
-    assert back.attempts == 1
-    assert not execute_due(story.desk)
-    story.clock.advance(seconds=5)
-    story.rests()
-    assert story.approval(approved.id).status is Status.UNKNOWN
+    done = story.approval(approved.id)
+    assert (done.status, done.attempts) == (Status.EXECUTED, 5)
+    assert story.paid() == [("ORD-1001", CHAIR)]
+
+
+def test_once_a_try_was_unclear_what_did_not_start_is_unknown(story: Story) -> None:
+    approved = approve(story)
+    story, payments = scripted(story)
+    for answer, status in (
+        (NotStarted("429"), Status.APPROVED),
+        (NoClearAnswer("502"), Status.UNKNOWN),
+    ):
+        payments.answer = answer
+        story.rests()
+        assert story.approval(approved.id).status is status
+        story.clock.advance(seconds=10)
+    # The book provably lacks it, so it is sent again: the second try may still arrive.
+    payments.answer = NotStarted("429")
+    story.sweeps()
+    after = story.approval(approved.id)
+    assert (after.status, after.attempts) == (Status.UNKNOWN, 3)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -202,13 +232,12 @@ def test_a_late_definite_answer_settles_an_unknown_row(story: Story) -> None:
     assert yes.status is Status.FAILED
 
 
-def book_entry(story: Story, claimed: Approval) -> Accepted:
+def book_entry(story: Story, claimed: Approval) -> EffectAnswer:
     """Return a provider's yes for a row."""
     assert claimed.amount is not None
     request = RefundRequest(claimed.idempotency_key, claimed.id, "ORD-1001", claimed.amount)
     answer = story.payments.refund(request)
-    assert isinstance(answer, Accepted)
-    return answer
+    return recorded(answer)
 
 
 def test_on_call_is_told_of_an_unknown_after_five_minutes_once(story: Story) -> None:
@@ -217,11 +246,17 @@ def test_on_call_is_told_of_an_unknown_after_five_minutes_once(story: Story) -> 
     payments.answer = NoClearAnswer("502")
     payments.found = NoClearAnswer("502")
     story.rests()
+    story.clock.advance(minutes=5, microseconds=-1)
+    story.sweeps()
+    assert story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME) == []
     for _ in range(8):
         story.clock.advance(minutes=3)
         story.sweeps()
     assert story.approval(approved.id).status is Status.UNKNOWN
-    assert len(story.notifier.of(DeliveryKind.ONCALL)) == 1
+    (alert,) = story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME)
+    assert alert.approval is not None
+    assert alert.approval.approval.id == approved.id
+    assert story.notifier.of(DeliveryKind.ONCALL) == []
 
 
 def test_after_the_safe_window_it_only_looks(story: Story) -> None:
@@ -273,8 +308,7 @@ def test_an_approval_used_too_late_is_stale(story: Story) -> None:
 )
 def test_an_order_that_changed_meanwhile_is_stale(story: Story, change: str) -> None:
     approved = approve(story)
-    with story.desk.store.transaction() as tx:
-        tx.change(text(change))
+    story.happens(change)
     story.model.says("The order changed.")
     story.rests()
     assert story.approval(approved.id).status is Status.STALE
@@ -323,8 +357,9 @@ def stop(story: Story, *, stopped: bool) -> None:
 BOUND = '{"amount":{"currency":"USD","minor":16000},"customer_id":"cus_clara","order_id":"ORD-1001"'
 
 
-_PAYLOAD = text("UPDATE approvals SET payload = :bad WHERE id = :a")
-_HASH = text("UPDATE approvals SET payload_hash = :bad WHERE id = :a")
+_PAYLOAD = "UPDATE approvals SET payload = :bad WHERE id = :a"
+_HASH = "UPDATE approvals SET payload_hash = :bad WHERE id = :a"
+_TOOL = "UPDATE approvals SET tool = :bad WHERE id = :a"
 
 
 @pytest.mark.parametrize(
@@ -334,13 +369,13 @@ _HASH = text("UPDATE approvals SET payload_hash = :bad WHERE id = :a")
         (_PAYLOAD, "{"),
         (_PAYLOAD, BOUND + ',"tip":1}'),
         (_HASH, "f00d"),
+        (_TOOL, "format_disk"),
     ],
-    ids=["other amount", "not JSON", "a field too many", "other hash"],
+    ids=["other amount", "not JSON", "a field too many", "other hash", "other tool"],
 )
-def test_a_damaged_row_is_never_executed(story: Story, damage: TextClause, bad: str) -> None:
+def test_a_damaged_row_is_never_executed(story: Story, damage: str, bad: str) -> None:
     approved = approve(story)
-    with story.desk.store.transaction() as tx:
-        tx.change(damage, bad=bad, a=approved.id)
+    story.damages(damage, bad=bad, a=approved.id)
     story.rests()
     with story.desk.store.transaction(write=False) as tx:
         row = tx.one(text("SELECT status FROM approvals WHERE id = :a"), a=approved.id)
@@ -356,8 +391,7 @@ def test_a_damaged_unknown_row_is_reported_by_the_sweep(story: Story) -> None:
     approved = approve(story)
     story.payments.plan(FaultKind.TIMEOUT_BEFORE, 1)
     story.rests()
-    with story.desk.store.transaction() as tx:
-        tx.change(text("UPDATE approvals SET payload = '{}' WHERE id = :a"), a=approved.id)
+    story.damages("UPDATE approvals SET payload = '{}' WHERE id = :a", a=approved.id)
     story.clock.advance(seconds=10)
     story.sweeps()
     assert "approval.corrupt" in story.trail()

@@ -1,9 +1,11 @@
 """Domain values with sensible defaults: a test names only what its case is about."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import yaml
 from agent.domain.approvals import Approval, Snapshot, Status, Verdict, Vote
 from agent.domain.breaker import Breaker, BreakerLimits, BreakerState
 from agent.domain.decision import Decision
+from agent.domain.fraud import FlagFacts, FlagProposal
 from agent.domain.ids import (
     ActorId,
     ApprovalId,
@@ -20,8 +23,9 @@ from agent.domain.ids import (
     RunId,
     idempotency_key,
 )
+from agent.domain.messages import EmailFacts, EmailProposal
 from agent.domain.money import Money, parse_money
-from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
+from agent.domain.payload import Json, Payload, canonical, payload_hash, proposal_key
 from agent.domain.policy import Policy, read_policy
 from agent.domain.risk import Finding, OrderFacts, Reason, RefundFacts, RefundProposal
 from agent.domain.roles import Actor, ActorKind, Channel, Identity, Role, RoleGrant, Tier
@@ -32,6 +36,7 @@ ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 APPROVAL_ID = ApprovalId(f"apr_{ULID}")
 CUSTOMER = CustomerId("cus_ana")
 ORDER = "ORD-1001"
+ADDRESS = "ana@example.com"
 ANN, BOB, MIA = ActorId("act_ann"), ActorId("act_bob"), ActorId("act_mia")
 _TOOL = "issue_refund"
 
@@ -43,6 +48,11 @@ def usd(text: str) -> Money:
 
 def policy_document() -> dict[str, Any]:
     """Return the shipped policy as parsed YAML, the test's own to change."""
+    return deepcopy(_parsed_policy())
+
+
+@cache
+def _parsed_policy() -> dict[str, Any]:
     document: dict[str, Any] = yaml.safe_load(POLICY_FILE.read_text("utf-8"))
     return document
 
@@ -88,10 +98,13 @@ def refund_facts(**changes: Any) -> RefundFacts:
         reserved=None,
         automatic_on_order=0,
         automatic_by_customer=0,
+        automatic_number=0,
         earlier_no=None,
-        rejected_in_conversation=False,
+        decided_before=None,
+        rejections=0,
         open_approvals=0,
         stopped=False,
+        paused=None,
     )
     return replace(clean, **changes)
 
@@ -135,9 +148,87 @@ def approval(**changes: Any) -> Approval:
         "proposal_key": proposal_key(customer_id=customer_id, tool=tool, payload=payload),
         "idempotency_key": idempotency_key(approval_id),
         "amount": amount,
-        "original_amount": amount,
     }
     return replace(_PENDING, **(derived | changes))
+
+
+def email_payload(**changes: Json) -> Payload:
+    """Return a template's e-mail to the customer's own address, as the gate binds it."""
+    return {
+        "customer_id": CUSTOMER,
+        "order_id": ORDER,
+        "template": "delay_apology",
+        "to": [ADDRESS],
+        "cc": [],
+        "bcc": [],
+        "subject": "Order ORD-1001 is late",
+        "body": "Hello Ana, we are sorry.",
+        **changes,
+    }
+
+
+def email_approval(**changes: Any) -> Approval:
+    """Return a pending e-mail; its payload names the approval's order unless a change says else."""
+    payload = email_payload(order_id=changes.get("order_id", ORDER))
+    bare = {"tool": "send_email", "amount": None, "snapshot": None, "payload": payload}
+    return approval(**(bare | changes))
+
+
+def flag_approval(**changes: Any) -> Approval:
+    """Return a pending fraud flag of 0.85, which holds the customer."""
+    payload: Payload = {
+        "customer_id": CUSTOMER,
+        "order_id": changes.get("order_id", ORDER),
+        "score": "0.85",
+        "action": "hold",
+        "signals": ["three cards in one hour"],
+    }
+    bare = {"tool": "flag_for_fraud", "amount": None, "snapshot": None, "payload": payload}
+    return approval(**(bare | changes))
+
+
+def email_proposal(**changes: Any) -> EmailProposal:
+    """Return an unchanged template to the customer's own address."""
+    template = EmailProposal("delay_apology", (ADDRESS,), (), (), Decimal("0.95"))
+    return replace(template, **changes)
+
+
+def email_facts(**changes: Any) -> EmailFacts:
+    """Return facts against which nothing speaks."""
+    clean = EmailFacts(
+        verified=True,
+        decided_before=None,
+        rejections=0,
+        earlier_no=None,
+        open_approvals=0,
+        stopped=False,
+        paused=None,
+        own_address=ADDRESS,
+        order_found=True,
+        available=True,
+        automatic_number=0,
+    )
+    return replace(clean, **changes)
+
+
+def flag_proposal(score: str = "0.30", **changes: Any) -> FlagProposal:
+    """Return a low, sure flag."""
+    return replace(FlagProposal(Decimal(score), Decimal("0.95")), **changes)
+
+
+def flag_facts(**changes: Any) -> FlagFacts:
+    """Return facts against which nothing speaks."""
+    clean = FlagFacts(
+        verified=True,
+        decided_before=None,
+        rejections=0,
+        earlier_no=None,
+        open_approvals=0,
+        stopped=False,
+        paused=None,
+        order_found=True,
+    )
+    return replace(clean, **changes)
 
 
 _PENDING = Approval(
@@ -161,7 +252,7 @@ _PENDING = Approval(
     tier=Tier(Role.REFUND_APPROVER),
     order_id=ORDER,
     amount=None,
-    original_amount=None,
+    original=None,
     snapshot=Snapshot(usd("160.00"), usd("160.00"), usd("0.00"), usd("160.00")),
     idempotency_key="",
     created_at=START,
@@ -182,6 +273,7 @@ _PENDING = Approval(
     lease_until=None,
     first_sent_at=None,
     clean_looks=0,
+    looked_at=None,
     alerted=False,
     wake_at=START + timedelta(minutes=30),
 )

@@ -1,47 +1,44 @@
 """A desk over a real database for stories: people, customers, a model that follows a script."""
 
-from collections import deque
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
-from typing_extensions import override
+from sqlalchemy import text
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
-from agent.domain.conversation import LogEvent, ToolCall
-from agent.domain.decision import DecideAnswer, Decision, ReplyTo
-from agent.domain.errors import ModelUnavailable
+from agent.domain.conversation import LogEvent
+from agent.domain.decision import DecideAnswer, Decision, Edits, ReplyTo
 from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId
 from agent.domain.money import Money
 from agent.domain.policy import Policy, read_policy
 from agent.domain.roles import Actor, ActorKind, Channel, Identity, Role, RoleGrant
-from agent.ports import (
-    ChatAnswer,
-    ChatModel,
-    ChatRequest,
-    Delivered,
-    Delivery,
-    DeliveryAnswer,
-    DeliveryKind,
-    MessageRef,
-)
 from agent.providers.demo_shop import seed_demo_shop
+from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.ledger_payments import LedgerPayments
+from agent.providers.mail_message import Sender
+from agent.providers.sink_mail import SinkMailer
 from agent.steps.announce import announce
 from agent.steps.decide import decide
 from agent.steps.execute import execute_due
+from agent.steps.permission import Order
 from agent.steps.receive import open_conversation, receive
 from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
 from bot.sandbox.payments_faults import FaultyPayments
-from storage import approvals, audit, conversations, people
+from storage import approvals, audit, conversations, mail_sink, people, runs
 from storage.heartbeats import REPLICA, beat
+from storage.mail_sink import KeptMail
 from storage.transaction import Store
 from tests.support.doubles import CountingIds, HandClock
+from tests.support.scripted import KeepingNotifier, ScriptedModel
 
+SENDER = Sender("ShopStream", "support@shopstream.example")
 POLICY_FILE = Path(__file__).parents[2] / "agent" / "policy.yml"
 
 
@@ -50,64 +47,6 @@ def shipped_policy(**refunds: object) -> Policy:
     document = yaml.safe_load(POLICY_FILE.read_text())
     document["refunds"] |= refunds
     return read_policy(document)
-
-
-@dataclass
-class ScriptedModel(ChatModel):
-    """A model that gives the answers it was told to, in order, and keeps what it was asked."""
-
-    answers: deque[ChatAnswer | ModelUnavailable] = field(default_factory=deque)
-    asked: list[ChatRequest] = field(default_factory=list)
-
-    @property
-    @override
-    def name(self) -> str:
-        """Return a fixed name."""
-        return "scripted-1"
-
-    @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Return the next answer; an unscripted question fails the test."""
-        self.asked.append(request)
-        assert self.answers, f"nobody scripted an answer to {request.messages[-1]}"
-        answer = self.answers.popleft()
-        if isinstance(answer, ModelUnavailable):
-            raise answer
-        return answer
-
-    def says(self, text: str) -> None:
-        """Queue plain words."""
-        self.answers.append(ChatAnswer(text, (), self.name, 10, 5))
-
-    def calls(self, *calls: tuple[str, str, str]) -> None:
-        """Queue tool calls: (call id, tool, raw arguments)."""
-        made = tuple(ToolCall(*call) for call in calls)
-        self.answers.append(ChatAnswer("", made, self.name, 10, 5))
-
-    def breaks(self, problem: str = "no answer") -> None:
-        """Queue a failure."""
-        self.answers.append(ModelUnavailable(problem))
-
-
-@dataclass
-class KeepingNotifier:
-    """A notifier that accepts everything and keeps it, giving each post a ts."""
-
-    deliveries: list[Delivery] = field(default_factory=list)
-    answers: deque[DeliveryAnswer] = field(default_factory=deque)
-
-    def deliver(self, delivery: Delivery) -> DeliveryAnswer:
-        """Keep the delivery; cards get a reference of their own."""
-        self.deliveries.append(delivery)
-        if self.answers:
-            return self.answers.popleft()
-        if delivery.kind is DeliveryKind.CARD:
-            return Delivered((MessageRef("C1", f"{len(self.deliveries)}.0"),))
-        return Delivered()
-
-    def of(self, kind: DeliveryKind) -> list[Delivery]:
-        """Return what was delivered of a kind."""
-        return [d for d in self.deliveries if d.kind is kind]
 
 
 @dataclass
@@ -120,6 +59,23 @@ class Story:
     payments: FaultyPayments
     notifier: KeepingNotifier
     woken: list[Lane]
+    # What was done to the database behind the desk's back; the trail then need not hold.
+    damaged: list[str] = field(default_factory=list)
+
+    def under(self, policy: Policy) -> "Story":
+        """Return the same story going on under another policy."""
+        return replace(self, desk=replace(self.desk, policy=policy))
+
+    def damages(self, statement: str, **values: object) -> None:
+        """Change the database as an intruder or a disk fault would."""
+        self.damaged.append(statement)
+        with self.desk.store.transaction() as tx:
+            tx.change(text(statement), **values)
+
+    def happens(self, statement: str, **values: object) -> None:
+        """Let something happen in the shop or at the provider, whose books are tables here."""
+        with self.desk.store.transaction() as tx:
+            assert tx.change(text(statement), **values) > 0
 
     def hire(
         self,
@@ -174,6 +130,11 @@ class Story:
         while any([take_turn(self.desk), execute_due(self.desk), self.delivers()]):
             pass
 
+    def tells(self) -> None:
+        """Let everybody hear what is new, and carry nothing out."""
+        while any([take_turn(self.desk), self.delivers()]):
+            pass
+
     def delivers(self) -> int:
         """Deliver all that is due and return how many messages there were."""
         count = 0
@@ -217,6 +178,35 @@ class Story:
         self.model.says("I have asked for it.")
         self.says(conversation, f"refund {amount} on {order}")
 
+    def proposes(
+        self, conversation: ConversationId, *calls: tuple[str, str, str]
+    ) -> list[dict[str, Any]]:
+        """Let the model make these calls and return the results that it was shown, in order."""
+        self.model.calls(*calls)
+        self.model.says("I have asked for it.")
+        asked = len(self.model.asked)
+        self.says(conversation, "please")
+        wanted = [call_id for call_id, _, _ in calls]
+        seen = {m.call_id: m for m in self.model.asked[asked + 1].messages if m.role == "tool"}
+        return [json.loads(seen[call_id].content) for call_id in wanted]
+
+    def email_call(self, call_id: str = "call_1", **arguments: object) -> tuple[str, str, str]:
+        """Return a call of send_email for the script."""
+        sure = {"reason": "they asked for it", "confidence": "0.95"}
+        return (call_id, "send_email", json.dumps(sure | arguments))
+
+    def flag_call(
+        self, score: str, call_id: str = "call_1", **arguments: object
+    ) -> tuple[str, str, str]:
+        """Return a call of flag_for_fraud for the script."""
+        seen = {
+            "score": score,
+            "signals": ["three claims in a week"],
+            "reason": "it looks odd",
+            "confidence": "0.95",
+        }
+        return (call_id, "flag_for_fraud", json.dumps(seen | arguments))
+
     def only(self, status: Status) -> Approval:
         """Return the one approval of a status."""
         found = self.all(status)
@@ -227,6 +217,11 @@ class Story:
         """Return the approvals of a status, oldest first."""
         with self.desk.store.transaction(write=False) as tx:
             return approvals.page(tx, status, "", 1000)
+
+    def newest(self, tool: str) -> Approval:
+        """Return the newest request by a tool, also one that the model hears nothing of."""
+        rows = [row for status in Status for row in self.all(status) if row.tool == tool]
+        return max(rows, key=lambda row: row.id)
 
     def approval(self, approval_id: ApprovalId) -> Approval:
         """Return an approval as it is now."""
@@ -268,9 +263,16 @@ class Story:
             category=RejectCategory.NOT_ELIGIBLE,
         )
 
-    def edits(self, who: Identity, approval: Approval, amount: Money) -> DecideAnswer:
-        """Edit the amount."""
-        return self.decides(who, Verdict.EDIT, approval, amount=amount, reason="partly used")
+    def edits(
+        self, who: Identity, approval: Approval, amount: Money | None = None, **more: object
+    ) -> DecideAnswer:
+        """Edit the amount, or whatever else `Edits` names."""
+        wanted = replace(Edits(amount=amount), **more)  # type: ignore[arg-type]
+        return self.decides(who, Verdict.EDIT, approval, edits=wanted, reason="partly used")
+
+    def order(self, who: Identity, reason: str = "I have looked into it") -> Order:
+        """Return what a person wants done beside deciding, through the API."""
+        return Order(who, Channel.API, reason)
 
     def log(self, conversation: ConversationId) -> tuple[LogEvent, ...]:
         """Return everything the customer reads."""
@@ -293,10 +295,27 @@ class Story:
             if event.type.value == "approval"
         ]
 
+    def transcript(self, approval: Approval) -> list[dict[str, Any]]:
+        """Return the system messages of the approval's run, oldest first."""
+        with self.desk.store.transaction(write=False) as tx:
+            messages = runs.transcript_of(tx, approval.run_id)
+        return [json.loads(m.content) for m in messages if m.role == "system"]
+
+    def facts(self, approval: Approval | None = None) -> list[dict[str, Any]]:
+        """Return what the trail says, of one approval or of everything, chain by chain."""
+        with self.desk.store.transaction(write=False) as tx:
+            found = [json.loads(fact.body) for fact in audit.walk(tx)]
+        return [f for f in found if approval is None or f["approval_id"] == approval.id]
+
     def trail(self) -> list[str]:
         """Return the tags of every audit event."""
         with self.desk.store.transaction(write=False) as tx:
             return [fact.type for fact in audit.walk(tx)]
+
+    def mails(self) -> tuple[KeptMail, ...]:
+        """Return what the mail server was given, the oldest first."""
+        with self.desk.store.transaction(write=False) as tx:
+            return mail_sink.book(tx)
 
     def paid(self) -> list[tuple[str, Money]]:
         """Return what the provider's own book shows as paid by the desk."""
@@ -322,6 +341,8 @@ def tell_story(
         policy=policy or shipped_policy(),
         shop=EmbeddedShop(store),
         payments=payments,
+        mailer=SinkMailer(store, clock, SENDER),
+        flags=EmbeddedFlags(store, clock, ids),
         model=model,
         replica="srv-test",
         wake=woken.append,
@@ -331,4 +352,11 @@ def tell_story(
     return Story(desk, clock, model, payments, KeepingNotifier(), woken)
 
 
-__all__ = ["ReplyTo", "ScriptedModel", "Story", "shipped_policy", "tell_story"]
+__all__ = [
+    "KeepingNotifier",
+    "ReplyTo",
+    "ScriptedModel",
+    "Story",
+    "shipped_policy",
+    "tell_story",
+]

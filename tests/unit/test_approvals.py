@@ -5,9 +5,28 @@ from itertools import product
 
 import pytest
 
-from agent.domain.approvals import FINAL, MOVES, OPEN, RESERVING, Event, Status, move, state_diagram
+from agent.domain.approvals import (
+    FINAL,
+    MOVES,
+    OPEN,
+    RESERVING,
+    Event,
+    Status,
+    amount_of,
+    move,
+    state_diagram,
+)
 from agent.domain.errors import Corrupt
-from tests.support.builders import APPROVAL_ID, approval
+from agent.domain.money import Money
+from agent.domain.payload import Payload
+from tests.support.builders import (
+    APPROVAL_ID,
+    BOB,
+    approval,
+    email_approval,
+    refund_payload,
+    usd,
+)
 
 S, E = Status, Event
 
@@ -133,3 +152,33 @@ def test_a_row_that_does_not_validate_is_named() -> None:
     corrupt = Corrupt(APPROVAL_ID, "the hash differs")
     assert corrupt.approval_id == APPROVAL_ID
     assert str(corrupt) == f"approval {APPROVAL_ID}: the hash differs"
+
+
+@pytest.mark.parametrize(
+    ("payload", "amount"),
+    [
+        pytest.param(refund_payload(usd("160.00")), usd("160.00"), id="a refund"),
+        pytest.param({"amount": {"minor": 1500, "currency": "JPY"}}, Money(1500, "JPY"), id="yen"),
+        pytest.param({}, None, id="nothing"),
+        pytest.param(email_approval().payload, None, id="an e-mail"),
+        pytest.param({"amount": None}, None, id="null"),
+        pytest.param({"amount": "160.00"}, None, id="a text"),
+        pytest.param({"amount": {"minor": "1500", "currency": "JPY"}}, None, id="minor as text"),
+        pytest.param({"amount": {"minor": 1500, "currency": 392}}, None, id="a number of a code"),
+        pytest.param({"amount": {"minor": 1500}}, None, id="no currency"),
+    ],
+)
+def test_a_payload_binds_an_amount(payload: Payload, amount: Money | None) -> None:
+    assert amount_of(payload) == amount
+
+
+def test_what_the_model_proposed_is_kept_through_every_edit() -> None:
+    first, now = refund_payload(usd("160.00")), refund_payload(usd("120.00"))
+    fresh = approval()
+    assert (fresh.proposed, fresh.original_amount) == (first, usd("160.00"))
+    assert not fresh.is_edited
+    edited = approval(amount=usd("120.00"), original=first, edited_by=(BOB, BOB))
+    assert (edited.payload, edited.proposed) == (now, first)
+    assert edited.original_amount == usd("160.00")
+    assert edited.is_edited
+    assert email_approval().original_amount is None

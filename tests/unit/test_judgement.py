@@ -11,14 +11,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict, Vote
-from agent.domain.decision import RefusalCode
+from agent.domain.decision import Edits, RefusalCode
 from agent.domain.ids import ApprovalId
-from agent.domain.judgement import MIN_REASON, Counts, Denial, Lapsed, hash_shown, judge
+from agent.domain.judgement import (
+    MIN_REASON,
+    Counts,
+    Denial,
+    Lapsed,
+    Register,
+    hash_shown,
+    judge,
+)
 from agent.domain.roles import Actor, ActorKind, Identity, Role, RoleGrant, Tier
-from tests.support.builders import ANN, APPROVAL_ID, BOB, actor, approval, decision, usd, vote
+from tests.support.builders import (
+    ANN,
+    APPROVAL_ID,
+    BOB,
+    MIA,
+    actor,
+    approval,
+    decision,
+    usd,
+    vote,
+)
 from tests.support.doubles import START
 
 C = RefusalCode
+# Ann has said everything there is to say.
+EVERY_VOTE = tuple(vote(ANN, "Ann", verdict=verdict.value) for verdict in Verdict)
+HELD_BY_SOME = Register(holders=dict.fromkeys(Role, 2))
 APPROVER, MANAGER = Role.REFUND_APPROVER, Role.REFUND_MANAGER
 TICK = timedelta(microseconds=1)
 DEADLINE = approval().expires_at
@@ -27,7 +48,7 @@ STALE_GRANT = (RoleGrant(APPROVER, "slack:refunds", START - timedelta(seconds=60
 COMPLETE: dict[Verdict, dict[str, Any]] = {
     Verdict.APPROVE: {},
     Verdict.REJECT: {"reason": "used up", "category": RejectCategory.NOT_ELIGIBLE},
-    Verdict.EDIT: {"amount": usd("120.00")},
+    Verdict.EDIT: {"edits": Edits(amount=usd("120.00"))},
 }
 
 
@@ -38,12 +59,15 @@ class Case:
     approval: Approval | None = field(default_factory=approval)
     actor: Actor | None = field(default_factory=lambda: actor(APPROVER))
     votes: tuple[Vote, ...] = ()
+    register: Register = HELD_BY_SOME
     now: datetime = START
     word: dict[str, Any] = field(default_factory=dict)
 
     def judged(self) -> Counts | Denial | Lapsed:
         """Return what becomes of the word."""
-        return judge(self.approval, self.actor, decision(**self.word), self.votes, self.now)
+        return judge(
+            self.approval, self.actor, decision(**self.word), self.votes, self.register, self.now
+        )
 
     def on(self, **changes: Any) -> "Case":
         """Return the case with a changed approval, where there is one."""
@@ -74,7 +98,7 @@ CHECKS: list[tuple[str, Spoil, RefusalCode | type[Lapsed]]] = [
     ("an inactive account", lambda c: c.by(active=False), C.NOT_ALLOWED),
     ("no role", lambda c: c.by(grants=()), C.NOT_ALLOWED),
     ("their own request", lambda c: c.by(identities=OWN), C.SELF_APPROVAL),
-    ("voted before", lambda c: replace(c, votes=(vote(ANN, "Ann"),)), C.ALREADY_VOTED),
+    ("voted before", lambda c: replace(c, votes=EVERY_VOTE), C.ALREADY_VOTED),
     ("after the deadline", lambda c: replace(c, now=DEADLINE), Lapsed),
     (
         "another hash",
@@ -144,6 +168,26 @@ def test_of_any_objections_the_earliest_check_answers(spoilt: set[int]) -> None:
         pytest.param(Case().on(edited_by=(BOB, ANN)), C.SELF_APPROVAL, id="the editor"),
         pytest.param(Case().on(edited_by=(BOB,)), None, id="somebody else edited it"),
         pytest.param(
+            Case().on(edited_by=(BOB,)).by(absorbed=frozenset({BOB})),
+            C.SELF_APPROVAL,
+            id="the editor, under an earlier account",
+        ),
+        pytest.param(
+            Case(votes=(vote(BOB),)).by(absorbed=frozenset({BOB})),
+            C.ALREADY_VOTED,
+            id="voted under an earlier account",
+        ),
+        pytest.param(
+            Case(votes=(vote(BOB),)).by(absorbed=frozenset({MIA})),
+            None,
+            id="somebody else voted, and the earlier account did not",
+        ),
+        pytest.param(
+            Case(votes=(vote(BOB, actor_id=None),)).by(absorbed=frozenset({BOB})),
+            None,
+            id="a vote of nobody is nobody's",
+        ),
+        pytest.param(
             Case().by(identities=(Identity("customer", "cus_other"),)),
             None,
             id="a customer, but another",
@@ -202,9 +246,9 @@ def test_what_lapses_is_the_approval_itself() -> None:
     assert Case(now=DEADLINE).judged() == Lapsed(approval())
 
 
-def test_an_edit_names_the_amount() -> None:
+def test_an_edit_names_what_changes() -> None:
     judged = Case(word={"verdict": Verdict.EDIT}).judged()
-    assert judged == Denial(C.INVALID, "amount: is missing.")
+    assert judged == Denial(C.INVALID, "edits: nothing is changed.")
 
 
 BOB_APPROVED = "Already approved by Bob at 2026-11-29 12:00 UTC; the request is executed."
@@ -230,8 +274,9 @@ BOB_APPROVED = "Already approved by Bob at 2026-11-29 12:00 UTC; the request is 
             id="edited",
         ),
         pytest.param(
-            Status.CANCELLED, (vote(),), "This request was withdrawn.", vote(), id="withdrawn"
+            Status.CANCELLED, (vote(),), "This request was cancelled.", vote(), id="called off"
         ),
+        pytest.param(Status.CANCELLED, (), "This request was cancelled.", None, id="withdrawn"),
         pytest.param(
             Status.APPROVED,
             (vote(verdict="edit"),),
@@ -315,12 +360,12 @@ def test_a_row_that_was_changed_behind_our_back_is_never_what_was_shown(
 
 
 def test_every_refusal_of_a_decision_is_reached_here() -> None:
-    """Too late to withdraw is the customer's own: it belongs to the step."""
+    """What else there is to refuse belongs to steps: withdrawing, settling, the stop switch."""
     met = [spoil(Case()) for _, spoil, _ in CHECKS]
     met += [Case().on(status=status) for status in Status]
     met += [Case().by(grants=STALE_GRANT), Case(word={"verdict": Verdict.EDIT})]
     codes = {code_of(case) for case in met} - {None, Lapsed}
-    assert codes == set(RefusalCode) - {C.TOO_LATE_TO_WITHDRAW}
+    assert codes == set(RefusalCode) - {C.TOO_LATE_TO_WITHDRAW, C.TOO_EARLY, C.STOPPED}
 
 
 @pytest.mark.parametrize("status", list(Status), ids=str)
@@ -349,7 +394,7 @@ def test_what_ends_a_decision_of_two_takes_the_tiers_own_role(
         verdict=verdict,
         reason="long enough",
         category=RejectCategory.OTHER,
-        amount=usd("10.00"),
+        edits=Edits(amount=usd("10.00")),
     )
-    judged = judge(row, actor(*roles), word, (), START)
+    judged = judge(row, actor(*roles), word, (), HELD_BY_SOME, START)
     assert isinstance(judged, Counts) is counts

@@ -83,18 +83,26 @@ REFUSALS: list[tuple[Refusal, Spoil]] = [
     (Refusal.DISPUTED, lambda c: c.order(disputed=True)),
     (Refusal.OVER_REMAINING, lambda c: c.where(reserved=usd("140.01"))),
     (Refusal.FINAL_SALE, lambda c: c.order(final_sale=usd("140.01"))),
-    (Refusal.ALREADY_REJECTED, lambda c: c.where(rejected_in_conversation=True)),
+    (Refusal.ALREADY_REJECTED, lambda c: c.where(decided_before="rejected")),
+    (Refusal.ALREADY_EDITED, lambda c: c.where(decided_before="edited")),
+    (Refusal.TOO_MANY_REJECTIONS, lambda c: c.where(rejections=3)),
     (Refusal.TOO_MANY_OPEN, lambda c: c.where(open_approvals=5)),
 ]
 # Everything that makes a proposal wait, in the order in which the card lists it.
 FINDINGS: list[tuple[Reason, Spoil]] = [
     (Reason.CUMULATIVE_OVER_LIMIT, lambda c: c.where(automatic_on_order=3001)),
     (Reason.LOW_CONFIDENCE, lambda c: c.asks(confidence=Decimal("0.8999"))),
-    (Reason.AMBIGUOUS, lambda c: c.asks(scope="unclear")),
+    (Reason.AUTOMATIC_PAUSED, lambda c: c.where(paused="a review flagged apr_1")),
     (Reason.EARLIER_NO, lambda c: c.where(earlier_no="rejected")),
+    (Reason.AMBIGUOUS, lambda c: c.asks(scope="unclear")),
 ]
-REFUSAL_PAIRS = list(combinations(REFUSALS, 2))
+# Of one request people made one thing: it was declined, or it was changed.
+EITHER = (Refusal.ALREADY_REJECTED, Refusal.ALREADY_EDITED)
+REFUSAL_PAIRS = [
+    (one, other) for one, other in combinations(REFUSALS, 2) if (one[0], other[0]) != EITHER
+]
 STEPS_ONLY = {Refusal.UNKNOWN_TOOL, Refusal.INVALID_ARGUMENTS, Refusal.BREAKER_OPEN}
+OF_EMAILS = {Refusal.NOT_AVAILABLE}
 
 
 def test_a_small_clear_sure_refund_runs() -> None:
@@ -185,6 +193,15 @@ def asking(amount: str, **facts: Any) -> Case:
         pytest.param(Case().asks(scope="full"), (), id="a full refund"),
         pytest.param(Case().where(earlier_no="expired"), (Reason.EARLIER_NO,), id="nobody decided"),
         pytest.param(asking("20.00", open_approvals=4), (), id="four requests wait"),
+        pytest.param(asking("20.00", rejections=2), (), id="declined twice"),
+        pytest.param(asking("20.00", automatic_number=4), (), id="the fifth of the month"),
+        pytest.param(asking("20.00", automatic_number=5), TOGETHER, id="the sixth of the month"),
+        pytest.param(
+            asking("20.00", automatic_on_order=3001, automatic_number=5),
+            TOGETHER,
+            id="one reason for sum and number",
+        ),
+        pytest.param(asking("50.01", automatic_number=5), OVER, id="over the limit and the sixth"),
     ],
 )
 def test_the_limits_are_exact(case: Case, reasons: tuple[Reason, ...]) -> None:
@@ -201,6 +218,12 @@ def test_confidence_never_lowers_the_gate(sure: str) -> None:
     [
         pytest.param(asking("20.00", open_approvals=5), Refusal.TOO_MANY_OPEN, id="five wait"),
         pytest.param(asking("20.00", open_approvals=6), Refusal.TOO_MANY_OPEN, id="six wait"),
+        pytest.param(
+            asking("20.00", rejections=3), Refusal.TOO_MANY_REJECTIONS, id="declined three times"
+        ),
+        pytest.param(
+            asking("20.00", rejections=4), Refusal.TOO_MANY_REJECTIONS, id="and once more"
+        ),
         pytest.param(asking("-0.01"), Refusal.INVALID_AMOUNT, id="a negative amount"),
         pytest.param(asking("0.00"), Refusal.INVALID_AMOUNT, id="nothing"),
         pytest.param(asking("20.00", stopped=True), Refusal.STOPPED, id="everything stopped"),
@@ -372,11 +395,11 @@ def test_the_card_says_why_in_numbers() -> None:
     assert verdict.findings == (
         Finding(Reason.AMOUNT_OVER_LIMIT, "50.01 USD is over the automatic limit of 50.00 USD"),
         Finding(Reason.LOW_CONFIDENCE, "The agent's confidence 0.8999 is under 0.90"),
-        Finding(Reason.AMBIGUOUS, "It is not clear whether a full or a partial refund is meant"),
         Finding(
             Reason.EARLIER_NO,
-            "Nobody decided an earlier refund on this order in time in the last 30 days",
+            "A refund on this order was not decided in time in the last 30 days",
         ),
+        Finding(Reason.AMBIGUOUS, "It is not clear whether a full or a partial refund is meant"),
     )
 
 
@@ -399,6 +422,16 @@ def test_the_card_says_why_in_numbers() -> None:
             "A refund on this order was declined in the last 30 days",
             id="declined before",
         ),
+        pytest.param(
+            asking("20.00", automatic_number=5),
+            "This customer had 5 automatic refunds in 30 days; the policy allows 5",
+            id="too many",
+        ),
+        pytest.param(
+            Case().where(paused="a review flagged apr_1"),
+            "Nothing runs without a person for this customer: a review flagged apr_1",
+            id="paused",
+        ),
         pytest.param(Case().asks(confidence=None), "The agent stated no confidence", id="unsaid"),
     ],
 )
@@ -419,6 +452,21 @@ def test_a_reason_reads(case: Case, text: str) -> None:
         ),
         pytest.param(
             Case().order(captured=usd("0")), "Order ORD-1001 has not been paid.", id="not paid"
+        ),
+        pytest.param(
+            Case().where(decided_before="rejected"),
+            "The team has already declined exactly this request.",
+            id="declined",
+        ),
+        pytest.param(
+            Case().where(decided_before="edited"),
+            "The team has changed exactly this request; that is final.",
+            id="changed",
+        ),
+        pytest.param(
+            Case().where(rejections=3),
+            "The team has declined this before; a person takes over from here.",
+            id="declined again and again",
         ),
     ],
 )
@@ -467,7 +515,9 @@ def test_remaining_is_captured_less_refunds_and_reservations() -> None:
 
 
 def test_every_refusal_and_reason_of_the_gate_is_met_here() -> None:
-    assert {code for code, _ in REFUSALS} == set(Refusal) - STEPS_ONLY - {Refusal.STOPPED}
+    met = {code for code, _ in REFUSALS} | {Refusal.STOPPED}
+    assert met == set(Refusal) - STEPS_ONLY - OF_EMAILS
     singles = {Reason.AMOUNT_OVER_LIMIT, Reason.NO_LIMIT_FOR_CURRENCY}
-    from_steps = {Reason.BREAKER_OPEN, Reason.HUMAN_EDIT}
-    assert {code for code, _ in FINDINGS} == set(Reason) - singles - from_steps
+    from_steps = {Reason.BREAKER_OPEN, Reason.HUMAN_EDIT, Reason.ASKED_AGAIN}
+    of_others = {Reason.IRREVERSIBLE_MESSAGE, Reason.FRAUD_FLAG, Reason.TOOL_REQUIRES_APPROVAL}
+    assert {code for code, _ in FINDINGS} == set(Reason) - singles - from_steps - of_others

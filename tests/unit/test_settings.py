@@ -67,7 +67,13 @@ def test_a_name_that_is_set_to_nothing_is_not_set(monkeypatch: pytest.MonkeyPatc
         ("SWEEP_INTERVAL_S", "0", "greater than or equal to 1"),
         ("SLACK_API_URL", "slack.com/api", "http or https address"),
         ("OPENAI_BASE_URL", "localhost:8000", "http or https address"),
+        ("SMTP_URL", "nonsense", "starts with smtp:// or smtps://"),
+        ("SMTP_URL", "smtp://", "names no host"),
+        ("SMTP_URL", "smtp://me@mail.example", "without a password"),
+        ("MAIL_FROM", "nonsense", "is not an address such as"),
+        ("MAIL_FROM", "a@shop.example, b@shop.example", "is not an address such as"),
         ("WIDGET_JWT_SECRET", "short", "shorter than 32 bytes"),
+        ("AUDIT_KEY", "k" * 31, "shorter than 32 bytes"),
         ("WIDGET_JWT_PUBLIC_KEY", "no key at all", ""),
         ("WIDGET_JWT_PUBLIC_KEY", "-----BEGIN PRIVATE KEY-----", "private half"),
         ("WIDGET_ORIGINS", "*", "not an origin"),
@@ -95,9 +101,17 @@ def test_a_secret_is_in_no_error_and_no_picture(monkeypatch: pytest.MonkeyPatch)
         loaded(monkeypatch, WIDGET_JWT_SECRET="tiny-secret", DATABASE_URL="mysql://u:pass@host/db")
     assert "tiny-secret" not in str(refused.value)
     assert "pass" not in str(refused.value)
+    with pytest.raises(InvalidInput) as refused:
+        loaded(monkeypatch, SMTP_URL="smtp://me:hunter2@mail.example?starttls=optional")
+    assert "hunter2" not in str(refused.value)
     settings = loaded(
-        monkeypatch, WIDGET_JWT_SECRET=JWT_SECRET, DATABASE_URL="postgresql://u:pass@host/db"
+        monkeypatch,
+        WIDGET_JWT_SECRET=JWT_SECRET,
+        DATABASE_URL="postgresql://u:pass@host/db",
+        SMTP_URL="smtp://me:hunter2@mail.example",
+        MAIL_FROM="desk@shop.example",
     )
+    assert "hunter2" not in repr(settings)
     assert JWT_SECRET not in repr(settings)
     assert "pass" not in repr(settings)
 
@@ -117,6 +131,15 @@ def test_slack_needs_everything_that_belongs_together(monkeypatch: pytest.Monkey
     assert not loaded(monkeypatch, SLACK_ONCALL_CHANNEL="C2").is_sandbox
 
 
+def test_mail_needs_a_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInput, match=r"^MAIL_FROM: is needed with SMTP_URL"):
+        loaded(monkeypatch, SMTP_URL="smtp://localhost:2525")
+    settings = loaded(monkeypatch, MAIL_FROM="Shop <help@shop.example>")
+    assert settings.smtp_url is not None
+    assert settings.smtp_url.get_secret_value() == "smtp://localhost:2525"
+    assert settings.mail_from == "Shop <help@shop.example>"
+
+
 def test_origins_are_a_list_in_one_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = loaded(monkeypatch, WIDGET_ORIGINS="https://Shop.example/, http://localhost:3000")
     assert settings.widget_origins == ("https://shop.example", "http://localhost:3000")
@@ -133,8 +156,11 @@ def test_a_model_of_ones_own_is_not_offline(monkeypatch: pytest.MonkeyPatch) -> 
         ({"HOST": "desk.example"}, "HOST is desk.example"),
         ({"STRIPE_API_KEY": LIVE_KEY}, "STRIPE_API_KEY"),
         ({"STRIPE_API_KEY": "rk_live_1"}, "STRIPE_API_KEY"),
-        ({"SMTP_URL": "smtps://user:pass@mail.example:465"}, "SMTP_URL"),
-        ({"SMTP_URL": "nonsense"}, "SMTP_URL"),
+        (
+            {"SMTP_URL": "smtps://user:pass@mail.example:465", "MAIL_FROM": "a@b.example"},
+            "SMTP_URL",
+        ),
+        ({"SMTP_URL": "smtp://10.0.0.7", "MAIL_FROM": "a@b.example"}, "SMTP_URL"),
     ],
 )
 def test_the_sandbox_does_not_stand_beside_the_real_world(
@@ -154,7 +180,8 @@ def test_the_sandbox_does_not_stand_beside_the_real_world(
         {"HOST": "::1"},
         {"HOST": "127.0.0.2"},
         {"STRIPE_API_KEY": "sk_test_1"},
-        {"SMTP_URL": "smtp://127.0.0.1:2525"},
+        {"SMTP_URL": "smtp://127.0.0.1:2525", "MAIL_FROM": "desk@localhost"},
+        {"SMTP_URL": "smtps://me:pw@localhost", "MAIL_FROM": "desk@shop.example"},
     ],
 )
 def test_the_sandbox_stands_beside_what_is_local(

@@ -19,14 +19,22 @@ from agent.tools.base import Tool, ToolClass, failure, parse_arguments
 from agent.tools.orders import LIST_ORDERS, LOOKUP_ORDER, LookupOrder, money_json, order_status
 from agent.tools.refunds import (
     ISSUE_REFUND,
-    REFUND_STATUS,
     IssueRefund,
     read_refund_payload,
     refund_payload,
     to_proposal,
 )
-from agent.tools.registry import HAND_OFF, INSTRUCTIONS, SPECS, TOOLS, TOOLS_VERSION, HandOff
+from agent.tools.registry import (
+    EFFECTS,
+    HAND_OFF,
+    INSTRUCTIONS,
+    SPECS,
+    TOOLS,
+    TOOLS_VERSION,
+    HandOff,
+)
 from agent.tools.rules import CHECK_POLICY
+from agent.tools.status import REFUND_STATUS
 from tests.support.builders import usd
 from tests.support.doubles import START
 
@@ -326,7 +334,11 @@ def test_the_registered_tools_are_those_of_the_design() -> None:
         "check_policy": ToolClass.READ,
         "refund_status": ToolClass.READ,
         "issue_refund": ToolClass.MONEY,
-        "hand_off": ToolClass.HAND_OFF,
+        "hand_off": ToolClass.CONVERSATION,
+        "withdraw_request": ToolClass.CONVERSATION,
+        "compose_reply": ToolClass.DRAFT,
+        "send_email": ToolClass.MESSAGE,
+        "flag_for_fraud": ToolClass.ACCOUNT,
     }
     assert [spec.name for spec in SPECS] == list(TOOLS)
     assert len(TOOLS_VERSION) == 12
@@ -334,18 +346,25 @@ def test_the_registered_tools_are_those_of_the_design() -> None:
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 def test_a_tool_declares_what_it_touches(tool: Tool) -> None:
-    reads = tool.tool_class is ToolClass.READ
-    assert (tool.read is not None) == reads
-    assert (tool.side_effect == "none") == reads
-    assert (tool.triggers == "nothing") == reads
+    answers = tool.tool_class in {ToolClass.READ, ToolClass.DRAFT}
+    assert (tool.read is not None) == answers
+    touches = {ToolClass.READ: "none", ToolClass.DRAFT: "draft"}.get(tool.tool_class, "mutating")
+    assert tool.side_effect == touches
+    assert (tool.triggers == "nothing") == answers
+    gated = {ToolClass.MONEY, ToolClass.MESSAGE, ToolClass.ACCOUNT}
+    assert (tool.name in EFFECTS) == (tool.tool_class in gated)
+    assert tool.requires_confirmation == (tool.tool_class in gated)
+    assert (tool.impact == "low") == (tool.tool_class not in gated)
     assert tool.description.endswith(".")
 
 
-def test_money_is_the_one_thing_that_cannot_be_taken_back() -> None:
+def test_money_and_mail_are_what_cannot_be_taken_back() -> None:
     lasting = [tool.name for tool in TOOLS.values() if tool.reversible == "no"]
     confirmed = [tool.name for tool in TOOLS.values() if tool.requires_confirmation]
     grave = [tool.name for tool in TOOLS.values() if tool.impact == "high"]
-    assert lasting == confirmed == grave == ["issue_refund"]
+    assert lasting == ["issue_refund", "send_email"]
+    assert confirmed == list(EFFECTS) == ["issue_refund", "send_email", "flag_for_fraud"]
+    assert grave == ["issue_refund", "flag_for_fraud"]
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
@@ -394,7 +413,17 @@ def test_a_failure_says_what_went_wrong() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["issue_refund", "hand_off"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "issue_refund",
+        "hand_off",
+        "send_email",
+        "compose_reply",
+        "flag_for_fraud",
+        "withdraw_request",
+    ],
+)
 def test_the_instructions_speak_only_of_tools_that_exist(name: str) -> None:
     assert name in INSTRUCTIONS
     assert name in TOOLS

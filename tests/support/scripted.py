@@ -1,0 +1,83 @@
+"""A model that follows a script, and a notifier that keeps what it was to deliver."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from typing_extensions import override
+
+from agent.domain.conversation import ToolCall
+from agent.domain.errors import ModelUnavailable
+from agent.ports import (
+    ChatAnswer,
+    ChatModel,
+    ChatRequest,
+    Delivered,
+    Delivery,
+    DeliveryAnswer,
+    DeliveryKind,
+    MessageRef,
+)
+
+
+@dataclass
+class ScriptedModel(ChatModel):
+    """A model that gives the answers it was told to, in order, and keeps what it was asked.
+
+    `otherwise` is what it says when the script is at its end; without it that fails the test.
+    """
+
+    answers: deque[ChatAnswer | ModelUnavailable] = field(default_factory=deque)
+    asked: list[ChatRequest] = field(default_factory=list)
+    otherwise: str | None = None
+
+    @property
+    @override
+    def name(self) -> str:
+        """Return a fixed name."""
+        return "scripted-1"
+
+    @override
+    def complete(self, request: ChatRequest) -> ChatAnswer:
+        """Return the next answer; an unscripted question fails the test."""
+        self.asked.append(request)
+        if not self.answers and self.otherwise is not None:
+            self.says(self.otherwise)
+        assert self.answers, f"nobody scripted an answer to {request.messages[-1]}"
+        answer = self.answers.popleft()
+        if isinstance(answer, ModelUnavailable):
+            raise answer
+        return answer
+
+    def says(self, text: str) -> None:
+        """Queue plain words."""
+        self.answers.append(ChatAnswer(text, (), self.name, 10, 5))
+
+    def calls(self, *calls: tuple[str, str, str]) -> None:
+        """Queue tool calls: (call id, tool, raw arguments)."""
+        made = tuple(ToolCall(*call) for call in calls)
+        self.answers.append(ChatAnswer("", made, self.name, 10, 5))
+
+    def breaks(self, problem: str = "no answer") -> None:
+        """Queue a failure."""
+        self.answers.append(ModelUnavailable(problem))
+
+
+@dataclass
+class KeepingNotifier:
+    """A notifier that accepts everything and keeps it, giving each post a ts."""
+
+    deliveries: list[Delivery] = field(default_factory=list)
+    answers: deque[DeliveryAnswer] = field(default_factory=deque)
+
+    def deliver(self, delivery: Delivery) -> DeliveryAnswer:
+        """Keep the delivery; cards get a reference of their own."""
+        self.deliveries.append(delivery)
+        if self.answers:
+            return self.answers.popleft()
+        if delivery.kind is DeliveryKind.CARD:
+            return Delivered((MessageRef("C1", f"{len(self.deliveries)}.0"),))
+        return Delivered()
+
+    def of(self, kind: DeliveryKind) -> list[Delivery]:
+        """Return what was delivered of a kind."""
+        return [d for d in self.deliveries if d.kind is kind]
