@@ -22,7 +22,7 @@ run: ready-run ## Start the desk
 
 test: ready-dev ## Run every test, then ask for full branch coverage of domain and steps; ARGS="-k money" runs some
 ifeq ($(strip $(ARGS)),)
-	$(BIN)/coverage run -m pytest
+	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal --cov --cov-report=
 	$(BIN)/coverage report --include='agent/domain/*,agent/steps/*' --fail-under=100
 else
 	$(BIN)/python -m pytest $(ARGS)
