@@ -27,8 +27,6 @@ from agent.domain.roles import (
     Actor,
     Channel,
     Identity,
-    RoleProof,
-    prove_role,
     quorum_reached,
 )
 from agent.domain.wording import is_for_customer, request_words
@@ -36,6 +34,7 @@ from agent.ports import DeliveryKind
 from agent.steps import edit
 from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show, slack_message
+from agent.steps.permission import register_for
 from agent.steps.votes import eligible
 from storage import approvals, audit, breaker, conversations, decisions, outbox, people
 from storage.decisions import Ballot
@@ -170,14 +169,10 @@ def _not_withdrawn(
 
 
 def _register(tx: Tx, case: _Case) -> Register:
-    """Read who holds roles at all, but only for somebody who does not hold the one needed."""
     if case.approval is None:
         return Register()
-    if case.actor is not None:
-        role = role_needed(case.approval, case.decision)
-        if prove_role(case.actor, role, case.now)[0] is not RoleProof.ABSENT:
-            return Register()
-    return people.register(tx)
+    role = role_needed(case.approval, case.decision)
+    return register_for(tx, case.actor, role, case.now)
 
 
 def note_unknown_click(desk: Desk, identity: Identity, channel: Channel, data: Payload) -> None:

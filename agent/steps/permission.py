@@ -7,9 +7,9 @@ from agent.domain.audit import AuditType
 from agent.domain.conversation import storable
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import ApprovalId, RunId
-from agent.domain.judgement import MIN_REASON, Denial, Entitled, entitle
+from agent.domain.judgement import MIN_REASON, Denial, Entitled, Register, entitle
 from agent.domain.payload import Payload
-from agent.domain.roles import Channel, Identity, Role
+from agent.domain.roles import Actor, Channel, Identity, Role, RoleProof, prove_role
 from storage import audit, people
 from storage.transaction import Tx
 
@@ -35,6 +35,13 @@ class Where:
     run_id: RunId
 
 
+def register_for(tx: Tx, actor: Actor | None, role: Role, now: datetime) -> Register:
+    """Read who holds roles at all, but only for somebody who does not hold the one needed."""
+    if actor is not None and prove_role(actor, role, now)[0] is not RoleProof.ABSENT:
+        return Register()
+    return people.register(tx)
+
+
 def permit(
     tx: Tx, order: Order, roles: tuple[Role, ...], now: datetime, *, reason: bool = True
 ) -> Entitled | Denial:
@@ -42,8 +49,8 @@ def permit(
 
     With several roles the first that is held counts; "could not verify" outweighs "does not".
     """
-    actor, register = people.find(tx, order.identity), people.register(tx)
-    answers = [entitle(actor, role, register, now) for role in roles]
+    actor = people.find(tx, order.identity)
+    answers = [entitle(actor, role, register_for(tx, actor, role, now), now) for role in roles]
     held = next((answer for answer in answers if isinstance(answer, Entitled)), None)
     if held is None:
         denials = [answer for answer in answers if isinstance(answer, Denial)]

@@ -11,8 +11,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from agent.desk import Desk
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ConversationId, CustomerId
+from agent.domain.mail_text import is_mail_line
 from agent.domain.payload import MAX_PAYLOAD_BYTES, Payload
 from agent.ports import ToolSpec
+from agent.tools.faults import first_fault
 
 
 class ToolClass(StrEnum):
@@ -38,6 +40,13 @@ class Arguments(BaseModel):
         if isinstance(value, str) and "\0" in value:
             raise ValueError("holds a NUL")
         return value
+
+
+def one_line(text: str) -> str:
+    """Return a text of one line; raises ValueError for control characters, line breaks included."""
+    if not is_mail_line(text):
+        raise ValueError("is one line without control characters")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +115,7 @@ def parse_arguments(tool: Tool, raw: str) -> Arguments:
         )
         return tool.arguments.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "arguments"
-        raise InvalidInput(where, first["msg"]) from error
+        raise first_fault(error, "arguments") from error
     except (ValueError, RecursionError) as error:
         # Besides bad JSON: Python refuses whole numbers of over 4,300 digits.
         raise InvalidInput("arguments", "not valid JSON") from error

@@ -13,7 +13,7 @@ from agent.domain.approvals import Approval
 from agent.domain.decision import Edits
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import CustomerId
-from agent.domain.mail_text import is_mail_line, is_mail_text
+from agent.domain.mail_text import is_mail_text
 from agent.domain.messages import (
     EmailFacts,
     EmailProposal,
@@ -25,7 +25,7 @@ from agent.domain.payload import Json, Payload, canonical
 from agent.domain.policy import Policy
 from agent.domain.risk import Finding, RunNow
 from agent.ports import Customer, Mail, MailAccepted, MailAnswer
-from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure
+from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, one_line
 from agent.tools.effects import (
     Bound,
     Effect,
@@ -38,7 +38,7 @@ from agent.tools.effects import (
     findings_of,
     order_of,
 )
-from agent.tools.faults import fault_words
+from agent.tools.faults import fault_words, first_fault
 from agent.tools.order_facts import Question, standing
 from agent.tools.orders import OrderReference, own_order
 from agent.tools.refunds import Confidence, ModelReason
@@ -71,12 +71,6 @@ def own_address(customer: Customer) -> str:
         return customer.email
 
 
-def _one_line(text: str) -> str:
-    if not is_mail_line(text):
-        raise ValueError("is one line without control characters")
-    return text
-
-
 def _plain_text(text: str) -> str:
     if not is_mail_text(text):
         raise ValueError("holds control characters")
@@ -85,7 +79,7 @@ def _plain_text(text: str) -> str:
 
 Address = Annotated[str, Field(max_length=254), AfterValidator(checked_address)]
 Addresses = Annotated[tuple[Address, ...], Field(max_length=MAX_RECIPIENTS)]
-Subject = Annotated[str, Field(min_length=1, max_length=MAX_SUBJECT), AfterValidator(_one_line)]
+Subject = Annotated[str, Field(min_length=1, max_length=MAX_SUBJECT), AfterValidator(one_line)]
 MailBody = Annotated[str, Field(min_length=1, max_length=MAX_BODY), AfterValidator(_plain_text)]
 
 
@@ -354,9 +348,7 @@ def _stored(approval: Approval) -> _StoredMail:
     try:
         return _StoredMail.model_validate_json(approval.payload_text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "payload"
-        raise InvalidInput(where, first["msg"]) from error
+        raise first_fault(error, "payload") from error
 
 
 def _mail(approval: Approval) -> Mail:

@@ -1,6 +1,9 @@
 """What is wrong with a value, in the desk's words and not in those of the library that checks."""
 
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
+
+from agent.domain.errors import InvalidInput
 
 _WORDS = {
     "missing": "is missing",
@@ -13,6 +16,13 @@ _WORDS = {
     "literal_error": "is not one of {expected}",
     "value_error": "{error}",
 }
+
+
+def first_fault(error: ValidationError, whole: str) -> InvalidInput:
+    """Return the first fault that pydantic found; `whole` names it where no field is at fault."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or whole
+    return InvalidInput(where, first["msg"])
 
 
 def fault_words(fault: ErrorDetails) -> str:

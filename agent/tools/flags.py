@@ -21,12 +21,11 @@ from agent.domain.fraud import (
     recheck_flag,
 )
 from agent.domain.ids import CustomerId
-from agent.domain.mail_text import is_mail_line
 from agent.domain.payload import Payload
 from agent.domain.policy import Policy
 from agent.domain.risk import Finding, RunNow
 from agent.ports import FlagRecord, FlagRequest
-from agent.tools.base import Arguments, Caller, Tool, ToolClass
+from agent.tools.base import Arguments, Caller, Tool, ToolClass, one_line
 from agent.tools.effects import (
     Bound,
     Effect,
@@ -39,6 +38,7 @@ from agent.tools.effects import (
     findings_of,
     order_of,
 )
+from agent.tools.faults import first_fault
 from agent.tools.order_facts import Question, standing
 from agent.tools.orders import OrderReference, own_order
 from agent.tools.refunds import Confidence, ModelReason, NumberText
@@ -48,13 +48,7 @@ MAX_SIGNALS = 10
 _SCORE = r"^(0(\.[0-9]{1,6})?|1(\.0{1,6})?)$"
 
 
-def _one_line(text: str) -> str:
-    if not is_mail_line(text):
-        raise ValueError("is one line without control characters")
-    return text
-
-
-Signal = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_one_line)]
+Signal = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(one_line)]
 
 
 class FlagForFraud(Arguments):
@@ -208,9 +202,7 @@ def _stored(approval: Approval) -> _StoredFlag:
     try:
         return _StoredFlag.model_validate_json(approval.payload_text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "payload"
-        raise InvalidInput(where, first["msg"]) from error
+        raise first_fault(error, "payload") from error
 
 
 def _recorded(flag: FlagRecord) -> Recorded:

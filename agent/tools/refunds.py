@@ -30,6 +30,7 @@ from agent.tools.effects import (
     findings_of,
     order_of,
 )
+from agent.tools.faults import first_fault
 from agent.tools.order_facts import Question, gather, read_order, snapshot, without_own_refund
 from agent.tools.orders import OrderReference, own_order
 from storage import attempts
@@ -95,9 +96,7 @@ def read_refund_payload(text: str) -> tuple[str, Money]:
     try:
         stored = _StoredPayload.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "payload"
-        raise InvalidInput(where, first["msg"]) from error
+        raise first_fault(error, "payload") from error
     return stored.order_id, Money(stored.amount.minor, stored.amount.currency)
 
 
