@@ -254,6 +254,18 @@ class EvidenceKind(StrEnum):
     SERVER_LOG = "server_log"
 
 
+# Evidence that there can be of one tool's effect alone.
+_EVIDENCE_OF = {
+    EvidenceKind.BANK_RECORD: "issue_refund",
+    EvidenceKind.SERVER_LOG: "send_email",
+}
+
+
+def is_evidence_of(kind: EvidenceKind, tool: str) -> bool:
+    """Tell whether such evidence can speak of a tool's effect at all."""
+    return _EVIDENCE_OF.get(kind, tool) == tool
+
+
 @dataclass(frozen=True, slots=True)
 class ApprovalView:
     """An approval with what people need to see around it.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.desk import Desk, Lane
-from agent.domain.approvals import Approval, Event, EvidenceKind, Status
+from agent.domain.approvals import Approval, Event, EvidenceKind, Status, is_evidence_of
 from agent.domain.audit import AuditType
 from agent.domain.deadlines import LOOKS_TO_SETTLE, may_settle
 from agent.domain.decision import RefusalCode, Refused
@@ -98,6 +98,9 @@ def _judge(
         return Denial(RefusalCode.ALREADY_DECIDED, words)
     if len(settlement.reference.strip()) < _MIN_REFERENCE:
         return Denial(RefusalCode.INVALID, "reference: name the record that you have seen.")
+    if not is_evidence_of(settlement.kind, approval.tool):
+        kind = settlement.kind.value.replace("_", " ")
+        return Denial(RefusalCode.INVALID, f"evidence: there is no {kind} of {approval.tool}.")
     return _too_early(approval, now) or permitted
 
 

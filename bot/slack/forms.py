@@ -1,9 +1,7 @@
 """The forms that ask a person why: break glass, revoke, settle, stop, lift, flag, reset; pure."""
 
-from agent.domain.approvals import ApprovalView, EvidenceKind
+from agent.domain.approvals import ApprovalView, EvidenceKind, is_evidence_of
 from agent.domain.wording import is_for_customer
-from agent.tools.emails import SEND_EMAIL
-from agent.tools.refunds import ISSUE_REFUND
 from bot.slack import parts
 from bot.slack.blocks import Block, fields, header, section, utc
 from bot.slack.inputs import NOTE_MAX, about, field, menu, modal, radio, reason, typed
@@ -21,11 +19,6 @@ _EVIDENCE: dict[EvidenceKind, str] = {
     EvidenceKind.BANK_RECORD: "A record of the bank",
     EvidenceKind.PROVIDER_SUPPORT: "An answer of the provider's support",
     EvidenceKind.SERVER_LOG: "The log of the mail server",
-}
-# What shows one kind of effect alone.
-_OF_ONE_TOOL = {
-    EvidenceKind.BANK_RECORD: ISSUE_REFUND.name,
-    EvidenceKind.SERVER_LOG: SEND_EMAIL.name,
 }
 _REFERENCE_MIN, _REFERENCE_MAX = 3, 200
 _TEXT = 2_900
@@ -175,11 +168,7 @@ def reset_modal(target: BreakerTarget) -> Block:
 
 def _evidence(tool: str) -> dict[str, str]:
     """Return the evidence that there can be of a tool's effect: words by value."""
-    return {
-        kind.value: words
-        for kind, words in _EVIDENCE.items()
-        if _OF_ONE_TOOL.get(kind, tool) == tool
-    }
+    return {kind.value: words for kind, words in _EVIDENCE.items() if is_evidence_of(kind, tool)}
 
 
 def stop_words(note: StopNote) -> str:

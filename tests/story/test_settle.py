@@ -190,6 +190,19 @@ def test_nothing_is_settled_that_does_not_exist(story: Story) -> None:
     assert answer.code is RefusalCode.NOT_FOUND
 
 
+@pytest.mark.parametrize("done", [True, False])
+def test_evidence_that_there_cannot_be_of_a_tools_effect_settles_nothing(
+    story: Story, *, done: bool
+) -> None:
+    staff(story)
+    row = long_unknown(story)
+    answer = refused(settles(story, row, done=done, kind=EvidenceKind.SERVER_LOG))
+    assert answer.code is RefusalCode.INVALID
+    assert answer.message == "evidence: there is no server log of issue_refund."
+    assert story.approval(row.id) == row
+    assert "execution.settled" not in story.trail()
+
+
 def test_a_small_refund_is_settled_too_and_the_breaker_is_told(story: Story) -> None:
     staff(story)
     story.payments.plan(FaultKind.TIMEOUT_BEFORE, 1)
