@@ -30,6 +30,8 @@ from storage.outbox import Message
 from storage.transaction import Tx
 
 _OTHER_RULES = "The rules for such requests have changed since it was approved."
+_NEEDS_A_PERSON = "It now needs a decision by a person of our team."
+_NEEDS_A_NEW_WORD = "It has to be approved once more."
 _PUT_OFF = timedelta(seconds=30)
 _SAME_AGAIN = frozenset({Status.UNKNOWN, Status.APPROVED})
 # What the breaker hears of an automatic refund.
@@ -287,9 +289,10 @@ def _stale(
     if approval.automatic and approval.policy_version != desk.policy.version:
         return _Stale(_OTHER_RULES, "allowed without a person under another policy")
     if not approval.automatic and not still_approved(tx, approval):
-        return _Stale(_OTHER_RULES, "who approved it turned out to be the requester or an editor")
+        detail = "who approved it turned out to be the requester or an editor"
+        return _Stale(_NEEDS_A_NEW_WORD, detail)
     if approval.automatic and (held := _held(tx, approval)) is not None:
-        return _Stale(_OTHER_RULES, held)
+        return _Stale(_NEEDS_A_PERSON, held)
     demanded = effect.terms(desk.policy, approval.payload).tier
     if not approval.automatic and higher_tier(approval.tier, demanded) != approval.tier:
         asked = f"the policy now asks for {demanded.approvals_needed} x {demanded.role}"

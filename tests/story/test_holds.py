@@ -11,7 +11,7 @@ from agent.domain.risk import Reason
 from agent.steps.receive import receive
 from storage import breaker, pauses
 from storage.pauses import Pause
-from tests.story.ways import MIA, chips, parked, staff, turned_away, usd
+from tests.story.ways import MIA, chips, parked, staff, told, turned_away, usd
 from tests.support.desk import Story
 
 FLAG_WAITS = "Nothing runs without a person for this customer: a fraud flag waits for a decision"
@@ -156,6 +156,8 @@ def test_what_had_not_begun_does_not_run_while_it_is_held(
     story.rests()
     after = story.approval(row.id)
     assert (after.status, (after.result or {})["detail"]) == (Status.STALE, detail)
+    problem = "It now needs a decision by a person of our team."
+    assert told(story, row)[-1]["reason"] == problem
     assert story.paid() == []
     assert detail not in str(chips(story, row)[-1].data["text"])
 

@@ -160,9 +160,12 @@ def test_what_the_wrong_people_approved_does_not_run(
     happens(story, row)
     story.rests()
     after = story.approval(row.id)
-    assert (after.status, (after.result or {})["detail"]) == (
+    assert (after.status, after.result) == (
         Status.STALE,
-        "who approved it turned out to be the requester or an editor",
+        {
+            "problem": "It has to be approved once more.",
+            "detail": "who approved it turned out to be the requester or an editor",
+        },
     )
     assert story.paid() == []
 
