@@ -63,6 +63,11 @@ def to_row(approval: Approval) -> dict[str, object]:
         "looked_at": micros_or_none(approval.looked_at),
         "alerted": int(approval.alerted),
         "wake_at": micros_or_none(approval.wake_at),
+        "shown_at": micros_or_none(approval.shown_at),
+        "pinged": approval.pinged,
+        "escalations": approval.escalations,
+        "taken_by": approval.taken_by,
+        "taken_at": micros_or_none(approval.taken_at),
     }
 
 
@@ -127,6 +132,11 @@ def _validated(row: Row) -> Approval:
         looked_at=time_or_none(row["looked_at"]),
         alerted=bool(row["alerted"]),
         wake_at=time_or_none(row["wake_at"]),
+        shown_at=time_or_none(row["shown_at"]),
+        pinged=row["pinged"],
+        escalations=row["escalations"],
+        taken_by=row["taken_by"],
+        taken_at=time_or_none(row["taken_at"]),
     )
 
 

@@ -34,6 +34,12 @@ _MUTABLE = (
     "looked_at",
     "alerted",
     "wake_at",
+    "shown_at",
+    "pinged",
+    "escalations",
+    "expires_at",
+    "taken_by",
+    "taken_at",
 )
 _INSERT = insert(approvals)
 _GET = select(approvals).where(approvals.c.id == bindparam("approval"))
@@ -263,6 +269,12 @@ class Changes(TypedDict, total=False):
     looked_at: datetime | None
     alerted: bool
     wake_at: datetime | None
+    shown_at: datetime | None
+    pinged: int
+    escalations: int
+    expires_at: datetime
+    taken_by: str | None
+    taken_at: datetime | None
 
 
 def add(tx: Tx, approval: Approval) -> None:

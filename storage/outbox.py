@@ -91,7 +91,10 @@ class OutboxRow:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message to add; `key` is unique among those on their way."""
+    """A message to add; `key` is unique among those on their way.
+
+    `place` is where in Slack it goes, as far as pacing and pauses are concerned.
+    """
 
     id: str
     lane: str
@@ -101,6 +104,7 @@ class Message:
     conversation_id: ConversationId | None = None
     run_id: RunId | None = None
     approval_id: ApprovalId | None = None
+    place: str = ""
 
 
 def add(tx: Tx, at: datetime, *messages: Message) -> None:
@@ -113,6 +117,7 @@ def add(tx: Tx, at: datetime, *messages: Message) -> None:
             {
                 "id": m.id,
                 "lane": m.lane,
+                "place": m.place,
                 "kind": m.kind,
                 "key": m.key,
                 "conversation_id": m.conversation_id,

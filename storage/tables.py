@@ -252,6 +252,14 @@ approvals = Table(
     Column("clean_looks", Integer, nullable=False, default=0),
     Column("looked_at", BigInteger),
     _flag("alerted"),
+    # When its card was first there for people to see; null while nobody could have decided.
+    Column("shown_at", BigInteger),
+    # The highest level of reminding that was reached, and how many periods were added (§10).
+    Column("pinged", Integer, nullable=False, default=0),
+    Column("escalations", Integer, nullable=False, default=0),
+    # Who said that they look into it.
+    Column("taken_by", Text),
+    Column("taken_at", BigInteger),
     # The one column of deadlines: when the sweep must look at the row; null when it is finished.
     Column("wake_at", BigInteger),
     CheckConstraint(
@@ -386,6 +394,8 @@ outbox = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("lane", Text, nullable=False),
+    # Where in Slack it goes, as far as pacing and pauses are concerned; empty in other lanes.
+    Column("place", Text, nullable=False, default=""),
     Column("kind", Text, nullable=False),
     Column("key", Text, nullable=False, unique=True),
     Column("conversation_id", Text),
@@ -398,7 +408,7 @@ outbox = Table(
     Column("next_at", BigInteger),
     Column("lease_owner", Text),
     Column("last_error", Text),
-    CheckConstraint("lane IN ('slack','turn')", name="lane"),
+    CheckConstraint("lane IN ('slack','turn','click','mail')", name="lane"),
     Index("ix_outbox_lane_next_at", "lane", "next_at"),
     Index("ix_outbox_conversation_id", "conversation_id"),
 )
@@ -408,12 +418,105 @@ slack_messages = Table(
     metadata,
     Column("channel", Text, nullable=False),
     Column("ts", Text, nullable=False),
-    Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False, index=True),
+    Column("approval_id", Text, ForeignKey("approvals.id"), index=True),
+    # What an alert is about (see `alerts`); null for the messages of an approval alone.
+    Column("subject", Text, index=True),
     Column("outbox_id", Text, nullable=False),
-    # `card`, or `review` for the message that asks about an automatic effect afterwards.
+    # `card`, `review` for the message that asks about an automatic effect afterwards, `alert`.
     Column("kind", Text, nullable=False, default="card"),
     Column("posted_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("channel", "ts"),
+    CheckConstraint("approval_id IS NOT NULL OR subject IS NOT NULL", name="about"),
+)
+
+# How each place in Slack fares: a channel, a person, or everything. Shared by all replicas.
+slack_places = Table(
+    "slack_places",
+    metadata,
+    Column("place", Text, primary_key=True),
+    # Nothing is sent there before.
+    Column("free_at", BigInteger, nullable=False),
+    # Failures in a row, what the newest was, and since when; null while all is well.
+    Column("failures", Integer, nullable=False, default=0),
+    Column("problem", Text),
+    Column("since", BigInteger),
+)
+
+# What a person on call was told, once a subject over all replicas, and what became of it.
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("subject", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("approval_id", Text),
+    Column("body", Text, nullable=False),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("acknowledged_by", Text),
+    Column("acknowledged_at", BigInteger),
+    Column("ended_at", BigInteger),
+    # How it ended, in words; null while it lasts.
+    Column("ended", Text),
+    Index(
+        "ix_alerts_open",
+        "kind",
+        sqlite_where=text("ended_at IS NULL"),
+        postgresql_where=text("ended_at IS NULL"),
+    ),
+)
+
+# One reminder or escalation of a request: at most one a level, over all replicas.
+pings = Table(
+    "pings",
+    metadata,
+    Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False),
+    Column("level", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("acknowledged_by", Text),
+    Column("acknowledged_at", BigInteger),
+    PrimaryKeyConstraint("approval_id", "level"),
+)
+
+# A question of an approver, to the customer or to the agent, and what came back.
+asks = Table(
+    "asks",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False, index=True),
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("asked_of", Text, nullable=False),
+    Column("actor_id", Text, nullable=False),
+    Column("actor_name", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("asked_at", BigInteger, nullable=False),
+    Column("answered_at", BigInteger),
+    Column("answer", Text),
+    CheckConstraint("asked_of IN ('customer','agent')", name="asked_of"),
+    Index(
+        "ix_asks_open",
+        "conversation_id",
+        sqlite_where=text("answered_at IS NULL"),
+        postgresql_where=text("answered_at IS NULL"),
+    ),
+)
+
+# What Slack has sent and the desk has dealt with: a repeat of it is not dealt with again.
+slack_seen = Table(
+    "slack_seen",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False, index=True),
+)
+
+# Whose Home tab is open, or was lately, and what it shows.
+homes = Table(
+    "homes",
+    metadata,
+    # `team:user`.
+    Column("subject", Text, primary_key=True),
+    Column("opened_at", BigInteger, nullable=False),
+    # sha256 of the view as it was last published, its time of drawing left out.
+    Column("shown", Text),
 )
 
 reviews = Table(
@@ -499,6 +602,8 @@ rosters = Table(
     Column("size", Integer, nullable=False, default=0),
     # What went wrong at the newest look; null when it succeeded.
     Column("problem", Text),
+    # Slack's id of the user group, for naming it in a message.
+    Column("group_id", Text),
     PrimaryKeyConstraint("role", "source"),
 )
 

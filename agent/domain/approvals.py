@@ -130,7 +130,10 @@ class Approval:
 
     `wake_at` is the one deadline at which a worker or the sweep must look at the row; None when
     it has ended. `edited_by` and `raised_by` name the people of the whole chain of edits;
-    `original` is the payload the chain began with, None where nobody has edited.
+    `original` is the payload the chain began with, None where nobody has edited. `shown_at` is when
+    its card was first in Slack while people could decide; `pinged` is the highest level of
+    reminding that was reached, `escalations` how many periods were added at the deadline;
+    `taken_by` is the name of the person who said that they look into it.
     """
 
     id: ApprovalId
@@ -177,6 +180,11 @@ class Approval:
     looked_at: datetime | None
     alerted: bool
     wake_at: datetime | None
+    shown_at: datetime | None = None
+    pinged: int = 0
+    escalations: int = 0
+    taken_by: str | None = None
+    taken_at: datetime | None = None
 
     @property
     def proposed(self) -> Payload:

@@ -139,6 +139,7 @@ def slack_message(
     return Message(
         id=desk.ids.new("out"),
         lane="slack",
+        place=place_of(kind, body),
         kind=kind.value,
         key=key,
         body=body,
@@ -146,6 +147,24 @@ def slack_message(
         run_id=None if approval is None else approval.run_id,
         approval_id=None if approval is None else approval.id,
     )
+
+
+def place_of(kind: DeliveryKind, body: Payload) -> str:
+    """Return where in Slack a message goes: a channel by its purpose, `update`, or `user:<id>`.
+
+    Updates are no messages: Slack counts them apart (facts/slack.md §1.7).
+    """
+    match kind:
+        case DeliveryKind.CARD | DeliveryKind.THREAD | DeliveryKind.HAND_OFF:
+            return "approvals"
+        case DeliveryKind.REVIEW:
+            return "review"
+        case DeliveryKind.CARD_UPDATE | DeliveryKind.REVIEW_UPDATE:
+            return "update"
+        case DeliveryKind.EPHEMERAL:
+            return f"user:{body['user']}"
+        case _:
+            return "oncall"
 
 
 def _for_slack(desk: Desk, approval: Approval, *, quiet: bool) -> list[Message]:
