@@ -9,9 +9,9 @@ from slack_bolt.error import BoltUnhandledRequestError
 from slack_sdk import WebClient
 
 from bot.slack import names
-from bot.slack.asks import Asks
 from bot.slack.clicks import Clicks
 from bot.slack.edge import Edge
+from bot.slack.looking import Looking
 from bot.slack.modals import notice_modal
 from bot.slack.names import Action, View
 from bot.slack.orders import Orders
@@ -94,7 +94,7 @@ def _plain_headers(headers: Mapping[str, str]) -> dict[str, str | Sequence[str]]
 
 def _listen(app: App, edge: Edge) -> None:
     clicks, submissions, orders = Clicks(edge), Submissions(edge), Orders(edge)
-    switches, asks = Switches(edge), Asks(edge)
+    switches, looking = Switches(edge), Looking(edge)
     app.action(Action.APPROVE.value)(clicks.approve)
     app.action(Action.EDIT.value)(clicks.edit)
     app.action(Action.REJECT.value)(clicks.reject)
@@ -119,8 +119,8 @@ def _listen(app: App, edge: Edge) -> None:
     app.view(View.BREAKER_RESET.value)(switches.reset)
     app.view(View.STOP.value)(switches.stop)
     app.view(View.LIFT.value)(switches.lift)
-    app.command(names.COMMAND)(asks.command)
-    app.event(names.HOME_OPENED)(asks.home)
+    app.command(names.COMMAND)(looking.command)
+    app.event(names.HOME_OPENED)(looking.home)
     app.event(names.APP_UNINSTALLED)(_gone)
     app.event(names.TOKENS_REVOKED)(_gone)
 

@@ -31,7 +31,7 @@ _STRANGER = "You have no role at this desk. The roles come from Slack user group
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
+class Looking:
     """The listeners that only read."""
 
     edge: Edge
