@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from agent.domain.alerts import Alert
 from agent.domain.approvals import ApprovalView
 from agent.domain.conversation import ChatMessage, ToolCall
 from agent.domain.fraud import FlagAction
@@ -312,14 +313,17 @@ class DeliveryKind(StrEnum):
     REVIEW = "review"
     REVIEW_UPDATE = "review_update"
     ONCALL = "oncall"
+    ALERT = "alert"
+    ALERT_UPDATE = "alert_update"
+    ALERT_LINE = "alert_line"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One outbox row ready to leave.
 
-    `approval` is read afresh for each try, so a card shows the row as it is now; `refs` are the
-    copies of the card posted so far; `ambiguous` tells that an earlier try may have arrived.
+    `approval` and `alert` are read afresh for each try, so a message shows the row as it is now;
+    `refs` are its copies posted so far; `ambiguous` tells that an earlier try may have arrived.
     """
 
     outbox_id: str
@@ -329,6 +333,7 @@ class Delivery:
     refs: tuple[MessageRef, ...]
     created_at: datetime
     ambiguous: bool
+    alert: Alert | None = None
 
 
 @dataclass(frozen=True, slots=True)

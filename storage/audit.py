@@ -80,10 +80,7 @@ class StoredFact:
 def append(tx: Tx, run_id: RunId | None, at: datetime, *facts: Fact) -> None:
     """Add facts to the chain of the run, or of the desk where there is none."""
     chain: str = DESK_CHAIN if run_id is None else run_id
-    if run_id is None:
-        tx.one(_LOCK_DESK)
-    else:
-        tx.one(_LOCK_RUN, chain=chain)
+    hold(tx, run_id)
     head = tx.one(_HEAD, chain=chain)
     seq, link = (0, GENESIS) if head is None else (head["seq"], head["hash"])
     micros = to_micros(at)
@@ -115,6 +112,14 @@ def append(tx: Tx, run_id: RunId | None, at: datetime, *facts: Fact) -> None:
             }
         )
     tx.put(_APPEND, *rows)
+
+
+def hold(tx: Tx, run_id: RunId | None) -> None:
+    """Let nobody else append to a chain until this transaction ends."""
+    if run_id is None:
+        tx.one(_LOCK_DESK)
+    else:
+        tx.one(_LOCK_RUN, chain=run_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where the card and the review message of an approval were posted; every copy is kept."""
+"""Where a card, a review message or an alert was posted; every copy is kept."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -13,15 +13,17 @@ from storage.transaction import Tx
 
 
 class MessageKind(StrEnum):
-    """What a posted message shows of an approval: the request itself, or a look back at it."""
+    """What a posted message shows: a request itself, a look back at it, or an alert."""
 
     CARD = "card"
     REVIEW = "review"
+    ALERT = "alert"
 
 
 _ADD = text(
-    "INSERT INTO slack_messages (channel, ts, approval_id, outbox_id, kind, posted_at) "
-    "VALUES (:channel, :ts, :approval, :outbox, :kind, :at) ON CONFLICT (channel, ts) DO NOTHING"
+    "INSERT INTO slack_messages (channel, ts, approval_id, subject, outbox_id, kind, posted_at) "
+    "VALUES (:channel, :ts, :approval, :subject, :outbox, :kind, :at) "
+    "ON CONFLICT (channel, ts) DO NOTHING"
 )
 _OF = (
     select(slack_messages.c.channel, slack_messages.c.ts)
@@ -31,6 +33,12 @@ _OF = (
     )
     .order_by(slack_messages.c.posted_at)
 )
+_OF_SUBJECT = (
+    select(slack_messages.c.channel, slack_messages.c.ts)
+    .where(slack_messages.c.subject == bindparam("about"))
+    .order_by(slack_messages.c.posted_at)
+)
+_FORGET_SUBJECT = delete(slack_messages).where(slack_messages.c.subject == bindparam("about"))
 _AT = select(slack_messages.c.approval_id).where(
     slack_messages.c.channel == bindparam("where_channel"),
     slack_messages.c.ts == bindparam("when_ts"),
@@ -55,8 +63,23 @@ def note(
         channel=ref.channel,
         ts=ref.ts,
         approval=approval_id,
+        subject=None,
         outbox=outbox_id,
         kind=kind.value,
+        at=to_micros(at),
+    )
+
+
+def note_alert(tx: Tx, subject: str, outbox_id: str, ref: MessageRef, at: datetime) -> None:
+    """Remember a posted message about a subject of alerts."""
+    tx.change(
+        _ADD,
+        channel=ref.channel,
+        ts=ref.ts,
+        approval=None,
+        subject=subject,
+        outbox=outbox_id,
+        kind=MessageKind.ALERT.value,
         at=to_micros(at),
     )
 
@@ -69,12 +92,23 @@ def of(
     return tuple(MessageRef(row["channel"], row["ts"]) for row in rows)
 
 
+def of_subject(tx: Tx, subject: str) -> tuple[MessageRef, ...]:
+    """Return every copy of an alert's message, oldest first."""
+    rows = tx.all(_OF_SUBJECT, about=subject)
+    return tuple(MessageRef(row["channel"], row["ts"]) for row in rows)
+
+
+def forget_subject(tx: Tx, subject: str) -> None:
+    """Leave the messages about a subject as they are: it begins anew."""
+    tx.change(_FORGET_SUBJECT, about=subject)
+
+
 def forget(tx: Tx, ref: MessageRef) -> None:
     """Forget a message that is gone from Slack."""
     tx.change(_FORGET, where_channel=ref.channel, when_ts=ref.ts)
 
 
 def approval_at(tx: Tx, ref: MessageRef) -> ApprovalId | None:
-    """Return which approval a posted message belongs to."""
+    """Return which approval a posted message belongs to, None for an alert's."""
     row = tx.one(_AT, where_channel=ref.channel, when_ts=ref.ts)
-    return None if row is None else ApprovalId(row["approval_id"])
+    return None if row is None or row["approval_id"] is None else ApprovalId(row["approval_id"])

@@ -21,7 +21,7 @@ from agent.ports import (
     Undeliverable,
 )
 from agent.steps.outcomes import slack_message
-from storage import approvals, audit, cards, decisions, outbox
+from storage import alerts, approvals, audit, cards, decisions, outbox
 from storage.cards import MessageKind
 from storage.outbox import OutboxRow
 from storage.transaction import Tx
@@ -34,6 +34,9 @@ _ALERTABLE = frozenset(
     {DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKind.HAND_OFF, DeliveryKind.REVIEW}
 )
 _OF_REVIEWS = frozenset({DeliveryKind.REVIEW, DeliveryKind.REVIEW_UPDATE})
+_OF_ALERTS = frozenset({DeliveryKind.ALERT, DeliveryKind.ALERT_UPDATE, DeliveryKind.ALERT_LINE})
+# What is posted once and drawn anew from then on.
+_KEPT = frozenset({DeliveryKind.CARD, DeliveryKind.REVIEW, DeliveryKind.ALERT})
 
 
 def announce(desk: Desk, notifier: Notifier) -> bool:
@@ -87,6 +90,9 @@ def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:
 def _note_posted(
     tx: Tx, desk: Desk, row: OutboxRow, refs: tuple[MessageRef, ...], now: datetime
 ) -> None:
+    if DeliveryKind(row.kind) in _OF_ALERTS:
+        _note_alert(tx, desk, row, refs, now)
+        return
     if row.approval_id is None:
         return
     shows = _shows(row)
@@ -99,7 +105,23 @@ def _note_posted(
         audit.append(tx, row.run_id, now, fact)
 
 
+def _note_alert(
+    tx: Tx, desk: Desk, row: OutboxRow, refs: tuple[MessageRef, ...], now: datetime
+) -> None:
+    subject = str(row.body["subject"])
+    alert = alerts.get(tx, subject)
+    about = None if alert is None else alert.approval_id
+    run_id = None if alert is None else alerts.run_of(tx, alert)
+    for ref in refs:
+        cards.note_alert(tx, subject, row.id, ref, now)
+        posted: Payload = {"subject": subject, "channel": ref.channel, "ts": ref.ts}
+        fact = audit.Fact(AuditType.ALERT_POSTED, desk.replica, Channel.SLACK, posted, about)
+        audit.append(tx, run_id, now, fact)
+
+
 def _load(desk: Desk, row: OutboxRow) -> Delivery:
+    if DeliveryKind(row.kind) in _OF_ALERTS:
+        return _load_alert(desk, row)
     with desk.store.transaction(write=False) as tx:
         view: ApprovalView | None = None
         refs: tuple[MessageRef, ...] = ()
@@ -118,6 +140,27 @@ def _load(desk: Desk, row: OutboxRow) -> Delivery:
     )
 
 
+def _load_alert(desk: Desk, row: OutboxRow) -> Delivery:
+    subject = str(row.body["subject"])
+    with desk.store.transaction(write=False) as tx:
+        alert = alerts.get(tx, subject)
+        refs = cards.of_subject(tx, subject)
+        view: ApprovalView | None = None
+        if alert is not None and alert.approval_id is not None:
+            approval = approvals.get(tx, alert.approval_id)
+            view = None if approval is None else decisions.view(tx, approval)
+    return Delivery(
+        outbox_id=row.id,
+        kind=DeliveryKind(row.kind),
+        body=row.body,
+        approval=view,
+        refs=refs,
+        created_at=row.created_at,
+        ambiguous=row.ambiguous,
+        alert=alert,
+    )
+
+
 def _shows(row: OutboxRow) -> MessageKind:
     """Return what the messages of a delivery show; each kind is updated for itself."""
     return MessageKind.REVIEW if DeliveryKind(row.kind) in _OF_REVIEWS else MessageKind.CARD
@@ -125,8 +168,7 @@ def _shows(row: OutboxRow) -> MessageKind:
 
 def _is_moot(delivery: Delivery) -> bool:
     """Tell whether the message is there already: an earlier try arrived and was written down."""
-    is_posting = delivery.kind in {DeliveryKind.CARD, DeliveryKind.REVIEW}
-    return is_posting and bool(delivery.refs)
+    return delivery.kind in _KEPT and bool(delivery.refs)
 
 
 def _next_try(desk: Desk, row: OutboxRow, now: datetime, after_s: float | None) -> datetime:

@@ -159,7 +159,7 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
             return "approvals"
         case DeliveryKind.REVIEW:
             return "review"
-        case DeliveryKind.CARD_UPDATE | DeliveryKind.REVIEW_UPDATE:
+        case DeliveryKind.CARD_UPDATE | DeliveryKind.REVIEW_UPDATE | DeliveryKind.ALERT_UPDATE:
             return "update"
         case DeliveryKind.EPHEMERAL:
             return f"user:{body['user']}"

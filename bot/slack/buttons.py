@@ -5,7 +5,7 @@ from typing import Literal
 from agent.domain.approvals import Approval, ApprovalView, Status
 from bot.slack.blocks import Block, button
 from bot.slack.names import Action
-from bot.slack.targets import StopTarget, Target
+from bot.slack.targets import AlertTarget, StopTarget, Target
 
 Style = Literal["primary", "danger"] | None
 
@@ -72,6 +72,12 @@ def right_button(approval: Approval) -> Block:
 def flag_button(approval: Approval) -> Block:
     """Return the answer to a review that something is wrong; it asks why."""
     return on(approval, Action.REVIEW_FLAG, "Flag", "danger")
+
+
+def acknowledge_button(subject: str) -> Block:
+    """Return the button of somebody who looks into an alert."""
+    target = AlertTarget(subject=subject).text()
+    return button(Action.ALERT_ACKNOWLEDGE, "Acknowledge", target, "primary")
 
 
 def stop_button() -> Block:

@@ -18,6 +18,7 @@ from agent.ports import (
     Undeliverable,
 )
 from bot.slack import notices
+from bot.slack.alert_posts import AlertPosts
 from bot.slack.announcements import PostedOnce, channel_of, needed, note_of, thread_of
 from bot.slack.card_posts import CardPosts
 from bot.slack.channels import Channels
@@ -49,6 +50,7 @@ class SlackNotifier(Notifier):
         self._posting = Posting(client)
         self._channels = channels
         self._cards = CardPosts(self._posting, channels.approvals, store, clock)
+        self._alerts = AlertPosts(self._posting, channels.oncall)
         self._store = store
 
     @override
@@ -74,12 +76,21 @@ class SlackNotifier(Notifier):
                 return self._post_review(delivery, needed(delivery))
             case DeliveryKind.REVIEW_UPDATE:
                 return self._update_reviews(delivery, needed(delivery))
+            case DeliveryKind.ALERT:
+                return self._alerts.post(delivery)
+            case DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE:
+                return self._follow(delivery)
             case _ as kind:
                 return self._post_once(delivery, kind)
 
     def _post_once(self, delivery: Delivery, kind: PostedOnce) -> Delivered:
         channel, note = channel_of(kind, self._channels), note_of(kind, delivery)
         return self._posting.post_once(delivery, channel, note, thread_of(delivery))
+
+    def _follow(self, delivery: Delivery) -> DeliveryAnswer:
+        if not delivery.refs:
+            return self._cards.not_posted_yet(delivery)
+        return self._alerts.follow(delivery)
 
     def _reply(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
         if not delivery.refs:

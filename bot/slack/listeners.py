@@ -106,6 +106,7 @@ def _listen(app: App, edge: Edge) -> None:
     app.action(Action.REVIEW_RIGHT.value)(clicks.right)
     app.action(Action.REVIEW_FLAG.value)(clicks.flag)
     app.action(Action.BREAKER_ACKNOWLEDGE.value)(switches.acknowledge)
+    app.action(Action.ALERT_ACKNOWLEDGE.value)(switches.acknowledge_alert)
     app.action(Action.BREAKER_RESET.value)(switches.open_reset)
     app.action(Action.STOP.value)(switches.open_stop)
     app.action(Action.LIFT.value)(switches.open_lift)

@@ -11,6 +11,7 @@ class Action(StrEnum):
     REJECT = "approval_reject"
     REVIEW = "approval_review"
     BREAKER_ACKNOWLEDGE = "breaker_acknowledge"
+    ALERT_ACKNOWLEDGE = "alert_acknowledge"
     BREAK_GLASS = "approval_break_glass"
     REVOKE = "approval_revoke"
     ASK_AGAIN = "approval_ask_again"

@@ -32,15 +32,30 @@ class Posting:
         self._client = client
 
     def post_once(
-        self, delivery: Delivery, channel: str, message: Card | Note, thread_ts: str | None = None
+        self,
+        delivery: Delivery,
+        channel: str,
+        message: Card | Note,
+        thread_ts: str | None = None,
+        *,
+        aloud: bool = False,
     ) -> Delivered:
-        """Post a message that is never changed, unless an earlier try of it is there."""
+        """Post a message that is never changed, unless an earlier try of it is there.
+
+        A line of a thread that is said `aloud` is shown in the channel as well.
+        """
         if self.found(delivery, channel, thread_ts) is None:
-            self.post(delivery, channel, message, thread_ts)
+            self.post(delivery, channel, message, thread_ts, aloud=aloud)
         return Delivered()
 
     def post(
-        self, delivery: Delivery, channel: str, message: Card | Note, thread_ts: str | None = None
+        self,
+        delivery: Delivery,
+        channel: str,
+        message: Card | Note,
+        thread_ts: str | None = None,
+        *,
+        aloud: bool = False,
     ) -> MessageRef:
         """Post, marked so that a copy whose answer was lost can be found again."""
         payload = {"outbox_id": delivery.outbox_id}
@@ -51,6 +66,7 @@ class Posting:
             blocks=message.blocks,
             text=message.text,
             thread_ts=thread_ts,
+            reply_broadcast=aloud or None,
             metadata={"event_type": EVENT_TYPE, "event_payload": payload},
             unfurl_links=False,
             unfurl_media=False,

@@ -8,6 +8,7 @@ from agent.domain.breaker import Breaker
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.roles import Channel
 from agent.steps.acknowledge import acknowledge
+from agent.steps.alerts import acknowledge_alert
 from agent.steps.breaker import reset_breaker
 from agent.steps.permission import Order
 from agent.steps.stop import lift, stop_all
@@ -17,7 +18,7 @@ from bot.slack.intake import read_click, read_form
 from bot.slack.modals import notice_modal
 from bot.slack.names import Field
 from bot.slack.payloads import Body, Form
-from bot.slack.targets import read_breaker_target, read_stop_target
+from bot.slack.targets import read_alert_target, read_breaker_target, read_stop_target
 from storage import breaker
 from storage.breaker import StopNote
 
@@ -34,6 +35,14 @@ class Switches:
             click, target = found
             thread_ts = click.container.message_ts or ""
             told = acknowledge(self.edge.desk, click.identity, target.generation, thread_ts)
+            self.edge.tell(click.channel_id, click.user.id, told)
+        ack()
+
+    def acknowledge_alert(self, body: Body, ack: Ack) -> None:
+        """Let somebody on call say that they look into an alert."""
+        if found := read_click(self.edge, body, read_alert_target):
+            click, target = found
+            told = acknowledge_alert(self.edge.desk, click.identity, target.subject)
             self.edge.tell(click.channel_id, click.user.id, told)
         ack()
 

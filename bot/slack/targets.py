@@ -48,6 +48,13 @@ class BreakerTarget(_Named):
     generation: Annotated[int, Field(ge=0)]
 
 
+class AlertTarget(_Named):
+    """One alert, by what it is about."""
+
+    v: Literal[1] = 1
+    subject: Annotated[str, Field(min_length=1, max_length=300)]
+
+
 class StopTarget(_Named):
     """The stop switch as a person saw it: `since` is when it was thrown, in microseconds UTC.
 
@@ -78,6 +85,14 @@ def read_breaker_target(text: str | None) -> BreakerTarget | None:
     """Read the value or the metadata of a breaker's alert; None when it is none."""
     try:
         return BreakerTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_alert_target(text: str | None) -> AlertTarget | None:
+    """Read the value of an alert's Acknowledge button; None when it is none."""
+    try:
+        return AlertTarget.model_validate_json(text or "")
     except ValidationError:
         return None
 

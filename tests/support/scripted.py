@@ -70,11 +70,11 @@ class KeepingNotifier:
     answers: deque[DeliveryAnswer] = field(default_factory=deque)
 
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
-        """Keep the delivery; cards get a reference of their own."""
+        """Keep the delivery; cards and alerts get a reference of their own."""
         self.deliveries.append(delivery)
         if self.answers:
             return self.answers.popleft()
-        if delivery.kind is DeliveryKind.CARD:
+        if delivery.kind in {DeliveryKind.CARD, DeliveryKind.ALERT}:
             return Delivered((MessageRef("C1", f"{len(self.deliveries)}.0"),))
         return Delivered()
 

@@ -1,0 +1,152 @@
+"""What people on call must hear: told once over all replicas, kept up to date until it is over.
+
+The row of an alert is the truth; its message in Slack is drawn from the row whenever it changes.
+"""
+
+from datetime import datetime
+
+from agent.desk import Desk, Lane
+from agent.domain.alerts import Alert, AlertKind, is_over_when_seen
+from agent.domain.approvals import Approval
+from agent.domain.audit import AuditType
+from agent.domain.judgement import Denial
+from agent.domain.payload import Payload
+from agent.domain.roles import Channel, Identity, Role
+from agent.ports import DeliveryKind
+from agent.steps.outcomes import slack_message
+from agent.steps.permission import Order, permit, refuse
+from storage import alerts, audit, cards, outbox
+from storage.outbox import Message
+from storage.transaction import Tx
+
+_MAY_ACKNOWLEDGE = (Role.ONCALL, Role.REFUND_MANAGER)
+_THANKS = "Thank you. The channel can see that you look into it."
+
+
+def raise_alert(
+    tx: Tx,
+    desk: Desk,
+    now: datetime,
+    subject: str,
+    kind: AlertKind,
+    body: Payload,
+    approval: Approval | None = None,
+) -> bool:
+    """Tell people on call; False when the subject is open already, and nothing is told.
+
+    `body["text"]` says it in a sentence. What can come again needs a subject of its own each time,
+    such as one with a generation: a subject that has ended opens anew, and its old message stays as
+    it is. Wake the Slack lane after the commit.
+    """
+    # Everywhere the trail is locked before the alert.
+    audit.hold(tx, None if approval is None else approval.run_id)
+    alert = Alert(subject, kind, None if approval is None else approval.id, body, now)
+    if not alerts.open_alert(tx, alert):
+        return False
+    cards.forget_subject(tx, subject)
+    key = f"alert:{subject}:{desk.ids.new('out')}"
+    outbox.add(tx, now, _message(desk, DeliveryKind.ALERT, key, alert))
+    data: Payload = {"kind": kind.value, "body": body}
+    _note(tx, desk, now, AuditType.ALERT_RAISED, alert, data)
+    return True
+
+
+def amend_alert(tx: Tx, desk: Desk, now: datetime, subject: str, body: Payload, words: str) -> bool:
+    """Change what an open alert says, with `words` as the news; False when none is open."""
+    alert = _hold(tx, subject)
+    if alert is None or not alert.is_open:
+        return False
+    amended = alerts.amend(tx, alert, body)
+    _redraw(tx, desk, now, amended, words)
+    _note(tx, desk, now, AuditType.ALERT_AMENDED, amended, {"body": body})
+    return True
+
+
+def end_alert(tx: Tx, desk: Desk, now: datetime, subject: str, words: str) -> bool:
+    """End an open alert, with `words` for how; False when none is open.
+
+    Its message loses its buttons, and a line in its thread says the words.
+    """
+    alert = _hold(tx, subject)
+    if alert is None or not alert.is_open:
+        return False
+    ended = alerts.end(tx, alert, words, now)
+    _redraw(tx, desk, now, ended, words)
+    _note(tx, desk, now, AuditType.ALERT_ENDED, ended, {"ended": words})
+    return True
+
+
+def acknowledge_alert(desk: Desk, identity: Identity, subject: str) -> str:
+    """Note who looks into an alert, once, and return a sentence for the person.
+
+    Its message is drawn anew in any case: somebody who clicks has seen a button.
+    """
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        alert = _hold(tx, subject)
+        told = _acknowledge(tx, now, identity, alert)
+        if alert is not None:
+            key = f"alert_redraw:{subject}:{desk.ids.new('out')}"
+            outbox.add(tx, now, _message(desk, DeliveryKind.ALERT_UPDATE, key, alert))
+    desk.wake(Lane.SLACK)
+    return told
+
+
+def _acknowledge(tx: Tx, now: datetime, identity: Identity, alert: Alert | None) -> str:
+    order = Order(identity, Channel.SLACK, "")
+    permitted = permit(tx, order, _MAY_ACKNOWLEDGE, now, reason=False)
+    if isinstance(permitted, Denial):
+        refuse(tx, order, "acknowledge", permitted, now)
+        return "Only people on call and refund managers acknowledge this."
+    if alert is None:
+        return "There is no such alert."
+    if alert.acknowledged_by is not None:
+        return f"{alert.acknowledged_by} has acknowledged it already."
+    if alert.ended is not None:
+        return f"It is over already: {alert.ended}"
+    actor = permitted.actor
+    seen = alerts.acknowledge(tx, alert, actor.name, now)
+    if is_over_when_seen(seen.kind):
+        alerts.end(tx, seen, f"Seen by {actor.name}.", now)
+    fact = audit.Fact(
+        AuditType.ALERT_ACKNOWLEDGED,
+        actor.id,
+        Channel.SLACK,
+        {
+            "subject": alert.subject,
+            "identity": str(identity),
+            "evidence": permitted.evidence,
+            "ends": is_over_when_seen(seen.kind),
+        },
+        alert.approval_id,
+    )
+    audit.append(tx, alerts.run_of(tx, alert), now, fact)
+    return _THANKS
+
+
+def _hold(tx: Tx, subject: str) -> Alert | None:
+    """Lock the trail that an alert belongs to, and then the alert."""
+    alert = alerts.get(tx, subject)
+    if alert is None:
+        return None
+    audit.hold(tx, alerts.run_of(tx, alert))
+    return alerts.get(tx, subject, lock=True)
+
+
+def _redraw(tx: Tx, desk: Desk, now: datetime, alert: Alert, words: str) -> None:
+    """Draw the message anew and add a line to its thread."""
+    mark = f"{alert.subject}:{desk.ids.new('out')}"
+    update = _message(desk, DeliveryKind.ALERT_UPDATE, f"alert_update:{mark}", alert)
+    line = _message(desk, DeliveryKind.ALERT_LINE, f"alert_line:{mark}", alert, text=words)
+    outbox.add(tx, now, update, line)
+
+
+def _message(desk: Desk, kind: DeliveryKind, key: str, alert: Alert, **more: str) -> Message:
+    return slack_message(desk, kind, key, {"subject": alert.subject, **more})
+
+
+def _note(tx: Tx, desk: Desk, now: datetime, tag: AuditType, alert: Alert, data: Payload) -> None:
+    fact = audit.Fact(
+        tag, desk.replica, Channel.TIMER, {"subject": alert.subject, **data}, alert.approval_id
+    )
+    audit.append(tx, alerts.run_of(tx, alert), now, fact)
