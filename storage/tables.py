@@ -291,6 +291,20 @@ approvals = Table(
         postgresql_where=text("wake_at IS NOT NULL"),
     ),
     Index("ix_approvals_status_id", "status", "id"),
+    # What waits for people, the soonest deadline first.
+    Index(
+        "ix_approvals_pending",
+        "expires_at",
+        sqlite_where=text("status = 'pending'"),
+        postgresql_where=text("status = 'pending'"),
+    ),
+    # What ended lately: the numbers of a day or a week read nothing older.
+    Index(
+        "ix_approvals_ended",
+        "ended_at",
+        sqlite_where=text("ended_at IS NOT NULL"),
+        postgresql_where=text("ended_at IS NOT NULL"),
+    ),
     Index("ix_approvals_order_id", "order_id"),
     Index("ix_approvals_customer_id", "customer_id", "created_at"),
     Index("ix_approvals_conversation_id", "conversation_id"),
@@ -325,6 +339,8 @@ decisions = Table(
     Column("note", Text, nullable=False),
     _flag("break_glass"),
     UniqueConstraint("approval_id", "actor_id", "verdict", "break_glass"),
+    # Who decided what lately.
+    Index("ix_decisions_at", "at", "actor_id"),
     # Few of very many: they are counted at each scrape of the metrics.
     Index(
         "ix_decisions_broken_glass",
@@ -515,7 +531,10 @@ homes = Table(
     # `team:user`.
     Column("subject", Text, primary_key=True),
     Column("opened_at", BigInteger, nullable=False),
-    # sha256 of the view as it was last published, its time of drawing left out.
+    # Which page of the queue the reader has turned to, counted from 0.
+    Column("page", Integer, nullable=False, default=0),
+    # sha256 of the view as it was last published, its time of drawing left out; null when it is
+    # to be published whatever it is.
     Column("shown", Text),
 )
 
@@ -568,6 +587,8 @@ actors = Table(
     Column("created_at", BigInteger, nullable=False),
     # The person this turned out to be: everything of theirs counts there.
     Column("merged_into", Text),
+    # How far the person's clock is ahead of UTC, by Slack; null where nobody has said.
+    Column("utc_offset_s", Integer),
     Index("ix_actors_merged_into", "merged_into"),
 )
 

@@ -96,6 +96,7 @@ def upgrade() -> None:
         "homes",
         sa.Column("subject", sa.Text(), nullable=False),
         sa.Column("opened_at", sa.BigInteger(), nullable=False),
+        sa.Column("page", sa.Integer(), nullable=False),
         sa.Column("shown", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("subject", name=op.f("pk_homes")),
     )
@@ -111,6 +112,22 @@ def upgrade() -> None:
     # Whatever waits has a card, as far as anybody can know.
     op.execute("UPDATE approvals SET shown_at = created_at WHERE status = 'pending'")
     op.add_column("rosters", sa.Column("group_id", sa.Text(), nullable=True))
+    op.add_column("actors", sa.Column("utc_offset_s", sa.Integer(), nullable=True))
+    op.create_index(
+        "ix_approvals_pending",
+        "approvals",
+        ["expires_at"],
+        sqlite_where=sa.text("status = 'pending'"),
+        postgresql_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
+        "ix_approvals_ended",
+        "approvals",
+        ["ended_at"],
+        sqlite_where=sa.text("ended_at IS NOT NULL"),
+        postgresql_where=sa.text("ended_at IS NOT NULL"),
+    )
+    op.create_index("ix_decisions_at", "decisions", ["at", "actor_id"])
     with op.batch_alter_table("outbox") as outbox:
         outbox.add_column(sa.Column("place", sa.Text(), nullable=False, server_default=""))
         outbox.drop_constraint(op.f("ck_outbox_lane"), type_="check")
@@ -139,6 +156,10 @@ def downgrade() -> None:
         outbox.drop_constraint(op.f("ck_outbox_lane"), type_="check")
         outbox.create_check_constraint(op.f("ck_outbox_lane"), "lane IN ('slack','turn')")
         outbox.drop_column("place")
+    op.drop_index("ix_decisions_at", table_name="decisions")
+    op.drop_index("ix_approvals_ended", table_name="approvals")
+    op.drop_index("ix_approvals_pending", table_name="approvals")
+    op.drop_column("actors", "utc_offset_s")
     op.drop_column("rosters", "group_id")
     for column in ("taken_at", "taken_by", "escalations", "pinged", "shown_at"):
         op.drop_column("approvals", column)
