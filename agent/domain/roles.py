@@ -21,6 +21,12 @@ class Role(StrEnum):
     ONCALL = "oncall"
 
 
+# Stopping is safe, so whoever is on call may; letting money move again is a manager's word.
+MAY_STOP = (Role.ONCALL, Role.REFUND_MANAGER)
+MAY_LIFT = (Role.REFUND_MANAGER,)
+MAY_RESET = (Role.REFUND_MANAGER,)
+MAY_ACKNOWLEDGE = (Role.ONCALL, Role.REFUND_MANAGER)
+
 # A manager may do all that an approver may.
 _IMPLIED: dict[Role, frozenset[Role]] = {
     Role.REFUND_MANAGER: frozenset({Role.REFUND_APPROVER}),

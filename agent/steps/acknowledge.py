@@ -4,7 +4,7 @@ from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
 from agent.domain.judgement import Denial
 from agent.domain.payload import Payload
-from agent.domain.roles import Channel, Identity, Role
+from agent.domain.roles import MAY_ACKNOWLEDGE, Channel, Identity
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
 from agent.steps.permission import Order, permit, refuse
@@ -12,7 +12,6 @@ from storage import audit, outbox
 from storage.heartbeats import set_setting, setting
 
 _SETTING = "breaker_acknowledged"
-_MAY = (Role.ONCALL, Role.REFUND_MANAGER)
 
 
 def acknowledge(desk: Desk, identity: Identity, generation: int, thread_ts: str) -> str:
@@ -20,7 +19,7 @@ def acknowledge(desk: Desk, identity: Identity, generation: int, thread_ts: str)
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         order = Order(identity, Channel.SLACK, "")
-        permitted = permit(tx, order, _MAY, now, reason=False)
+        permitted = permit(tx, order, MAY_ACKNOWLEDGE, now, reason=False)
         if isinstance(permitted, Denial):
             refuse(tx, order, "breaker_acknowledge", permitted, now)
             return "Only people on call and refund managers acknowledge this."

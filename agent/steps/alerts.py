@@ -11,7 +11,7 @@ from agent.domain.approvals import Approval
 from agent.domain.audit import AuditType
 from agent.domain.judgement import Denial
 from agent.domain.payload import Payload
-from agent.domain.roles import Channel, Identity, Role
+from agent.domain.roles import MAY_ACKNOWLEDGE, Channel, Identity
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
 from agent.steps.permission import Order, permit, refuse
@@ -19,7 +19,6 @@ from storage import alerts, audit, cards, outbox
 from storage.outbox import Message
 from storage.transaction import Tx
 
-_MAY_ACKNOWLEDGE = (Role.ONCALL, Role.REFUND_MANAGER)
 _THANKS = "Thank you. The channel can see that you look into it."
 
 
@@ -94,7 +93,7 @@ def acknowledge_alert(desk: Desk, identity: Identity, subject: str) -> str:
 
 def _acknowledge(tx: Tx, now: datetime, identity: Identity, alert: Alert | None) -> str:
     order = Order(identity, Channel.SLACK, "")
-    permitted = permit(tx, order, _MAY_ACKNOWLEDGE, now, reason=False)
+    permitted = permit(tx, order, MAY_ACKNOWLEDGE, now, reason=False)
     if isinstance(permitted, Denial):
         refuse(tx, order, "acknowledge", permitted, now)
         return "Only people on call and refund managers acknowledge this."

@@ -19,7 +19,7 @@ from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import ApprovalId
 from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Json, Payload
-from agent.domain.roles import Channel, Role
+from agent.domain.roles import MAY_RESET, Channel
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
 from agent.steps.permission import Order, permit, proven, refuse
@@ -83,7 +83,7 @@ def reset_breaker(desk: Desk, order: Order) -> Breaker | Refused:
     with desk.store.transaction() as tx:
         current = lock(tx, desk)
         now = desk.clock.now()
-        permitted = permit(tx, order, (Role.REFUND_MANAGER,), now)
+        permitted = permit(tx, order, MAY_RESET, now)
         if isinstance(permitted, Entitled) and current.state is BreakerState.CLOSED:
             permitted = Denial(RefusalCode.ALREADY_DECIDED, "The breaker is closed.")
         if isinstance(permitted, Denial):

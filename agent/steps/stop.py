@@ -11,7 +11,7 @@ from agent.domain.deadlines import is_past
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Payload
-from agent.domain.roles import Role
+from agent.domain.roles import MAY_LIFT, MAY_STOP
 from agent.domain.wording import is_for_customer
 from agent.ports import DeliveryKind
 from agent.steps import breaker as breaker_step
@@ -20,10 +20,6 @@ from agent.steps.permission import Order, permit, proven, refuse
 from storage import approvals, audit, breaker, outbox
 from storage.breaker import StopNote
 from storage.transaction import Tx, retried
-
-# Stopping is safe, so whoever is on call may; letting money move again is a manager's word.
-_MAY_STOP = (Role.ONCALL, Role.REFUND_MANAGER)
-_MAY_LIFT = (Role.REFUND_MANAGER,)
 
 
 def stop_all(desk: Desk, order: Order) -> Breaker | Refused:
@@ -41,7 +37,7 @@ def _throw(desk: Desk, order: Order, *, stopped: bool) -> Breaker | Refused:
     with desk.store.transaction() as tx:
         current = breaker_step.lock(tx, desk)
         now = desk.clock.now()
-        permitted = permit(tx, order, _MAY_STOP if stopped else _MAY_LIFT, now)
+        permitted = permit(tx, order, MAY_STOP if stopped else MAY_LIFT, now)
         if isinstance(permitted, Entitled) and current.stopped is stopped:
             permitted = (
                 Denial(RefusalCode.STOPPED, "Everything is stopped already.")
