@@ -11,8 +11,6 @@ from bot.sandbox.json_shape import (
     boolean,
     every,
     integer,
-    nullable,
-    number,
     one_of,
     record,
     string,
@@ -23,6 +21,7 @@ TEXT_MAX = 3_000
 ID = string(1, 255)
 URL = string(1, 3_000)
 _DATE = string(10, 10, r"\d{4}-\d{2}-\d{2}")
+_TIME = string(5, 5, r"([01]\d|2[0-3]):[0-5]\d")
 _DECIMAL = string(1, 255, r"-?\d+(\.\d+)?")
 
 
@@ -53,17 +52,17 @@ def text(limit: int = TEXT_MAX) -> Check:
 
 
 _STYLE = one_of("primary", "danger")
-_CONFIRM = record(
+CONFIRM = record(
     {"title": plain(100), "text": text(300), "confirm": plain(30), "deny": plain(30)},
     {"style": _STYLE},
 )
-_DISPATCH = record(
+DISPATCH = record(
     {"trigger_actions_on": array(one_of("on_enter_pressed", "on_character_entered"), 1, 2)}, {}
 )
 _ACTION: Mapping[str, Check] = {"action_id": ID}
-_FOCUS: Mapping[str, Check] = {"action_id": ID, "focus_on_load": boolean}
-_PLACEHOLDER: Mapping[str, Check] = {"placeholder": plain(150)}
-
+FOCUS: Mapping[str, Check] = {"action_id": ID, "focus_on_load": boolean}
+PLACEHOLDER: Mapping[str, Check] = {"placeholder": plain(150)}
+_PICKER: Mapping[str, Check] = {**FOCUS, **PLACEHOLDER, "confirm": CONFIRM}
 
 _OPTION_VALUE: Mapping[str, Check] = {"value": string(1, 150)}
 _PLAIN_OPTION = record({"text": plain(75), **_OPTION_VALUE}, {"description": plain(75)})
@@ -108,7 +107,7 @@ BUTTON = kind(
         "url": URL,
         "value": string(1, 2_000),
         "style": _STYLE,
-        "confirm": _CONFIRM,
+        "confirm": CONFIRM,
         "accessibility_label": string(1, 75),
     },
 )
@@ -116,114 +115,82 @@ _SELECT = kind(
     "static_select",
     {},
     {
-        **_FOCUS,
-        **_PLACEHOLDER,
+        **_PICKER,
         "options": array(_PLAIN_OPTION, 1, 100),
         "option_groups": array(_GROUP, 1, 100),
         "initial_option": _PLAIN_OPTION,
-        "confirm": _CONFIRM,
     },
 )
-SELECT = {"static_select": every(_SELECT["static_select"], _options_or_groups, _initial_is_offered)}
+_MULTI_SELECT = kind(
+    "multi_static_select",
+    {},
+    {
+        **_PICKER,
+        "options": array(_PLAIN_OPTION, 1, 100),
+        "option_groups": array(_GROUP, 1, 100),
+        "initial_options": array(_PLAIN_OPTION, 1, 100),
+        "max_selected_items": integer(1, 100),
+    },
+)
+SELECT = {
+    name: every(check, _options_or_groups, _initial_is_offered)
+    for name, check in (_SELECT | _MULTI_SELECT).items()
+}
 _RADIO = kind(
     "radio_buttons",
     {"options": array(_TEXT_OPTION, 1, 10)},
-    {**_FOCUS, "initial_option": _TEXT_OPTION, "confirm": _CONFIRM},
+    {**FOCUS, "initial_option": _TEXT_OPTION, "confirm": CONFIRM},
 )
 RADIO = {"radio_buttons": every(_RADIO["radio_buttons"], _initial_is_offered)}
 _CHECKBOXES = kind(
     "checkboxes",
     {"options": array(_TEXT_OPTION, 1, 10)},
-    {**_FOCUS, "initial_options": array(_TEXT_OPTION, 1, 10), "confirm": _CONFIRM},
+    {**FOCUS, "initial_options": array(_TEXT_OPTION, 1, 10), "confirm": CONFIRM},
 )
 CHECKBOXES = {"checkboxes": every(_CHECKBOXES["checkboxes"], _initial_is_offered)}
-OVERFLOW = kind(
-    "overflow", {"options": array(_MENU_OPTION, 1, 5)}, {**_ACTION, "confirm": _CONFIRM}
-)
-DATE = kind(
-    "datepicker", {}, {**_FOCUS, **_PLACEHOLDER, "initial_date": _DATE, "confirm": _CONFIRM}
-)
+OVERFLOW = kind("overflow", {"options": array(_MENU_OPTION, 1, 5)}, {**_ACTION, "confirm": CONFIRM})
+WHEN = {
+    **kind("datepicker", {}, {**_PICKER, "initial_date": _DATE}),
+    **kind("timepicker", {}, {**_PICKER, "initial_time": _TIME, "timezone": ID}),
+    **kind(
+        "datetimepicker",
+        {},
+        {**FOCUS, "initial_date_time": integer(10**9, 10**10 - 1), "confirm": CONFIRM},
+    ),
+}
+USERS = kind("users_select", {}, {**_PICKER, "initial_user": ID})
 _TEXT_INPUT = kind(
     "plain_text_input",
     {},
     {
-        **_FOCUS,
-        **_PLACEHOLDER,
+        **FOCUS,
+        **PLACEHOLDER,
         "initial_value": string(0, TEXT_MAX),
         "multiline": boolean,
         "min_length": integer(0, TEXT_MAX),
         "max_length": integer(1, TEXT_MAX),
-        "dispatch_action_config": _DISPATCH,
+        "dispatch_action_config": DISPATCH,
     },
 )
 TEXT_INPUT = {"plain_text_input": every(_TEXT_INPUT["plain_text_input"], _lengths_in_order)}
+_TYPED: Mapping[str, Check] = {
+    **FOCUS,
+    **PLACEHOLDER,
+    "initial_value": string(0, TEXT_MAX),
+    "dispatch_action_config": DISPATCH,
+}
+ADDRESS_INPUTS = {**kind("email_text_input", {}, _TYPED), **kind("url_text_input", {}, _TYPED)}
 NUMBER_INPUT = kind(
     "number_input",
     {"is_decimal_allowed": boolean},
     {
-        **_FOCUS,
-        **_PLACEHOLDER,
+        **FOCUS,
+        **PLACEHOLDER,
         "initial_value": _DECIMAL,
         "min_value": _DECIMAL,
         "max_value": _DECIMAL,
-        "dispatch_action_config": _DISPATCH,
+        "dispatch_action_config": DISPATCH,
     },
 )
 PICTURE: Mapping[str, Check] = {"image_url": URL, "alt_text": string(1, 2_000)}
 IMAGE = kind("image", PICTURE)
-
-_MARKS = record(
-    {}, dict.fromkeys(("bold", "italic", "strike", "code", "underline", "highlight"), boolean)
-)
-_STYLED: Mapping[str, Check] = {"style": _MARKS}
-_ANY_TEXT = string(1, 40_000)
-_RICH_TEXT = kind("text", {"text": _ANY_TEXT}, _STYLED)
-_RICH_LINK = kind("link", {"url": URL}, {"text": _ANY_TEXT, "unsafe": boolean, **_STYLED})
-_RICH = tagged(
-    {
-        **_RICH_TEXT,
-        **_RICH_LINK,
-        **kind("user", {"user_id": ID}, _STYLED),
-        **kind("usergroup", {"usergroup_id": ID}, _STYLED),
-        **kind("channel", {"channel_id": ID}, _STYLED),
-        **kind("emoji", {"name": ID}, {"unicode": ID, "skin_tone": integer(1, 6), **_STYLED}),
-        **kind("broadcast", {"range": one_of("here", "channel", "everyone")}, _STYLED),
-        **kind("color", {"value": ID}, _STYLED),
-        **kind(
-            "date",
-            {"timestamp": integer(0, 2**53), "format": ID},
-            {"url": URL, "fallback": _ANY_TEXT, **_STYLED},
-        ),
-    }
-)
-_MANY = 10_000
-_BORDER: Mapping[str, Check] = {"border": integer(0, 1)}
-_SECTION = kind("rich_text_section", {"elements": array(_RICH, 1, _MANY)})
-_RICH_PARTS = tagged(
-    {
-        **_SECTION,
-        **kind(
-            "rich_text_list",
-            {"style": one_of("bullet", "ordered"), "elements": array(tagged(_SECTION), 1, _MANY)},
-            {"indent": integer(0, 8), "offset": integer(0, _MANY), **_BORDER},
-        ),
-        **kind(
-            "rich_text_preformatted",
-            {"elements": array(tagged({**_RICH_TEXT, **_RICH_LINK}), 1, _MANY)},
-            _BORDER,
-        ),
-        **kind("rich_text_quote", {"elements": array(_RICH, 1, _MANY)}, _BORDER),
-    }
-)
-RICH_TEXT_FIELDS: Mapping[str, Check] = {"elements": array(_RICH_PARTS, 1, _MANY)}
-
-_CELL = tagged(
-    {
-        **kind("raw_text", {"text": _ANY_TEXT}),
-        **kind("raw_number", {"value": number, "text": _ANY_TEXT}),
-        **kind("rich_text", RICH_TEXT_FIELDS, {"block_id": ID}),
-    }
-)
-_COLUMN = record({}, {"align": one_of("left", "center", "right"), "is_wrapped": boolean})
-TABLE_FIELDS: Mapping[str, Check] = {"rows": array(array(_CELL, 1, 20), 1, 100)}
-TABLE_OPTIONS: Mapping[str, Check] = {"column_settings": array(nullable(_COLUMN), 1, 20)}

@@ -6,10 +6,12 @@ block types and unknown fields are refused, as Slack refuses them.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 from bot.sandbox import block_elements as kit
+from bot.sandbox import block_newer as newer
+from bot.sandbox import block_rich_text as rich
 from bot.sandbox.json_shape import (
     Check,
     JsonObject,
@@ -30,9 +32,10 @@ VIEW_BYTES = 250_000
 # Slack documents no limit for one text of a context block; longer ones were refused.
 CONTEXT_TEXT = 2_900
 
-_CHOICES = {**kit.SELECT, **kit.RADIO, **kit.CHECKBOXES, **kit.DATE}
-_ACTIONS = {**kit.BUTTON, **kit.OVERFLOW, **_CHOICES}
-_INPUTS = {**kit.TEXT_INPUT, **kit.NUMBER_INPUT, **_CHOICES}
+_CHOICES = {**kit.SELECT, **kit.USERS, **kit.RADIO, **kit.CHECKBOXES, **kit.WHEN}
+_ACTIONS = {**kit.BUTTON, **kit.OVERFLOW, **_CHOICES, **rich.INPUT}
+_ACCESSORIES = {**kit.BUTTON, **kit.OVERFLOW, **_CHOICES, **kit.IMAGE}
+_INPUTS = {**kit.TEXT_INPUT, **kit.NUMBER_INPUT, **kit.ADDRESS_INPUTS, **rich.INPUT, **_CHOICES}
 _CONTEXT = {**kit.IMAGE, **kit.text_kinds(CONTEXT_TEXT)}
 
 
@@ -42,23 +45,18 @@ def _block(
     return kit.kind(name, required, {"block_id": kit.ID, **(optional or {})})
 
 
-def _says_something(value: object, at: str) -> Iterator[Problem]:
-    if not {"text", "fields"} & cast("JsonObject", value).keys():
-        yield Problem(at, "needs text or fields")
-
-
 _SECTION = _block(
     "section",
     {},
     {
         "text": kit.text(),
         "fields": array(kit.text(2_000), 1, 10),
-        "accessory": tagged({**_ACTIONS, **kit.IMAGE}),
+        "accessory": tagged(_ACCESSORIES),
         "expand": boolean,
     },
 )
-_EVERYWHERE = {
-    "section": every(_SECTION["section"], _says_something),
+_CLASSIC = {
+    "section": every(_SECTION["section"], newer.needs_one_of("text", "fields")),
     **_block("header", {"text": kit.plain(150)}),
     **_block("context", {"elements": array(tagged(_CONTEXT), 1, 10)}),
     **_block("actions", {"elements": array(tagged(_ACTIONS), 1, 25)}),
@@ -69,22 +67,61 @@ _EVERYWHERE = {
         {"label": kit.plain(2_000), "element": tagged(_INPUTS)},
         {"hint": kit.plain(2_000), "optional": boolean, "dispatch_action": boolean},
     ),
-    **_block("rich_text", kit.RICH_TEXT_FIELDS),
+    **rich.RICH_TEXT,
 }
-_TABLE = _block("table", kit.TABLE_FIELDS, kit.TABLE_OPTIONS)
+_IN_HOME = {
+    **_CLASSIC,
+    **rich.TABLE,
+    **rich.DATA_TABLE,
+    **newer.CARD,
+    **newer.CAROUSEL,
+    **newer.container({**_CLASSIC, **rich.TABLE}),
+    **newer.DATA_VISUALIZATION,
+}
+_IN_MESSAGE = {
+    **_IN_HOME,
+    **newer.MARKDOWN,
+    **newer.CONTEXT_ACTIONS,
+    **newer.TASK_CARD,
+    **newer.PLAN,
+}
+_IN_MODAL = {**_CLASSIC, **newer.CARD, **newer.ALERT}
+
+
+def flat(blocks: list[JsonObject]) -> Iterator[JsonObject]:
+    """Yield every block, and after a container the blocks inside it."""
+    for block in blocks:
+        yield block
+        yield from block.get("child_blocks", [])
 
 
 def elements_of(block: JsonObject) -> list[tuple[str, JsonObject]]:
     """Elements of a block a person can act on, each with its pointer inside the block."""
     match block["type"]:
-        case "actions":
+        case "actions" | "context_actions":
             return [(f"/elements/{n}", element) for n, element in enumerate(block["elements"])]
         case "section" if "accessory" in block and block["accessory"]["type"] != "image":
             return [("/accessory", block["accessory"])]
         case "input":
             return [("/element", block["element"])]
+        case "card":
+            return [(f"/actions/{n}", button) for n, button in enumerate(block.get("actions", []))]
+        case "carousel":
+            return [
+                (f"/elements/{n}{inside}", button)
+                for n, card in enumerate(block["elements"])
+                for inside, button in elements_of(card)
+            ]
         case _:
             return []
+
+
+def _placed(blocks: list[JsonObject], at: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield each block with its pointer, those inside containers too."""
+    for index, block in enumerate(blocks):
+        yield f"{at}/{index}", block
+        for inner, child in enumerate(block.get("child_blocks", [])):
+            yield f"{at}/{index}/child_blocks/{inner}", child
 
 
 def _repeated(found: list[tuple[str, str]], what: str) -> Iterator[Problem]:
@@ -94,53 +131,87 @@ def _repeated(found: list[tuple[str, str]], what: str) -> Iterator[Problem]:
             yield Problem(at, f"{what} {identifier} is not unique")
 
 
-def _action_ids(blocks: list[JsonObject], at: str) -> list[tuple[str, str]]:
+def _action_ids(block: JsonObject, at: str) -> list[tuple[str, str]]:
     return [
-        (f"{at}/{index}{inside}/action_id", element["action_id"])
-        for index, block in enumerate(blocks)
+        (f"{at}{inside}/action_id", element["action_id"])
         for inside, element in elements_of(block)
         if "action_id" in element
     ]
 
 
 def _unique_block_ids(value: object, at: str) -> Iterator[Problem]:
-    blocks = cast("list[JsonObject]", value)
-    ids = [(f"{at}/{n}/block_id", b["block_id"]) for n, b in enumerate(blocks) if "block_id" in b]
+    placed = _placed(cast("list[JsonObject]", value), at)
+    ids = [(f"{place}/block_id", b["block_id"]) for place, b in placed if "block_id" in b]
     yield from _repeated(ids, "block_id")
 
 
 def _unique_in_message(value: object, at: str) -> Iterator[Problem]:
-    yield from _repeated(_action_ids(cast("list[JsonObject]", value), at), "action_id")
+    placed = _placed(cast("list[JsonObject]", value), at)
+    yield from _repeated([one for p, b in placed for one in _action_ids(b, p)], "action_id")
 
 
 def _unique_in_block(value: object, at: str) -> Iterator[Problem]:
     # A view repeats its row of buttons, so here an action_id is unique within its block only.
-    for index, block in enumerate(cast("list[JsonObject]", value)):
-        found = _action_ids([block], at)
-        yield from _repeated([(f"{at}/{index}", action_id) for _, action_id in found], "action_id")
+    for place, block in _placed(cast("list[JsonObject]", value), at):
+        yield from _repeated([(place, one) for _, one in _action_ids(block, place)], "action_id")
 
 
-def _one_table(value: object, at: str) -> Iterator[Problem]:
-    blocks = cast("list[JsonObject]", value)
-    tables = [index for index, block in enumerate(blocks) if block["type"] == "table"]
-    for index in tables[1:]:
-        yield Problem(f"{at}/{index}", "only one table allowed")
+def _one_focus(value: object, at: str) -> Iterator[Problem]:
+    focused = [
+        f"{place}{inside}"
+        for place, block in _placed(cast("list[JsonObject]", value), at)
+        for inside, element in elements_of(block)
+        if element.get("focus_on_load")
+    ]
+    for place in focused[1:]:
+        yield Problem(f"{place}/focus_on_load", "only one element may have the focus")
+
+
+def _at_most(most: int, kind: str) -> Check:
+    def check(value: object, at: str) -> Iterator[Problem]:
+        blocks = _placed(cast("list[JsonObject]", value), at)
+        found = [place for place, block in blocks if block["type"] == kind]
+        for place in found[most:]:
+            yield Problem(place, f"only {'one' if most == 1 else most} {kind} allowed")
+
+    return check
+
+
+def _together(kind: str, limit: int, measure: str) -> Check:
+    """Accept blocks of a kind whose texts under `measure` are at most `limit` characters."""
+
+    def check(value: object, at: str) -> Iterator[Problem]:
+        found = [b for _, b in _placed(cast("list[JsonObject]", value), at) if b["type"] == kind]
+        total = sum(
+            len(block[measure]) if isinstance(block[measure], str) else rich.letters(block[measure])
+            for block in found
+        )
+        if total > limit:
+            yield Problem(at, f"all {kind} blocks together are {total} of {limit} characters")
+
+    return check
+
+
+_CROWDS = (
+    _at_most(1, "table"),
+    _at_most(newer.CHARTS, "data_visualization"),
+    _together("data_table", rich.DATA_TABLE_TEXT, "rows"),
+    _together("markdown", newer.MARKDOWN_TEXT, "text"),
+)
 
 
 _MESSAGE = every(
-    array(tagged({**_EVERYWHERE, **_TABLE}), 0, MESSAGE_BLOCKS),
-    _unique_block_ids,
-    _unique_in_message,
-    _one_table,
+    array(tagged(_IN_MESSAGE), 0, MESSAGE_BLOCKS), _unique_block_ids, _unique_in_message, *_CROWDS
 )
 _MODAL_BLOCKS = every(
-    array(tagged(_EVERYWHERE), 0, VIEW_BLOCKS), _unique_block_ids, _unique_in_block
+    array(tagged(_IN_MODAL), 0, VIEW_BLOCKS), _unique_block_ids, _unique_in_block, _one_focus
 )
 _HOME_BLOCKS = every(
-    array(tagged({**_EVERYWHERE, **_TABLE}), 0, VIEW_BLOCKS),
+    array(tagged(_IN_HOME), 0, VIEW_BLOCKS),
     _unique_block_ids,
     _unique_in_block,
-    _one_table,
+    _one_focus,
+    *_CROWDS,
 )
 _VIEW_FIELDS: Mapping[str, Check] = {
     "private_metadata": string(0, 3_000),
@@ -174,10 +245,13 @@ _VIEWS = {
 
 
 def text_total(value: object) -> int:
-    """Count the characters of all text in blocks as Slack stores it, headers with surcharge."""
+    """Count the characters of all text in blocks as Slack stores it, headers with surcharge.
+
+    A data_table has a limit of its own above this one, so it is left out.
+    """
     if isinstance(value, list):
         return sum(text_total(item) for item in value)
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or value.get("type") == "data_table":
         return 0
     total = HEADER_SURCHARGE if value.get("type") == "header" else 0
     if isinstance(value.get("text"), str):
@@ -185,25 +259,40 @@ def text_total(value: object) -> int:
     return total + sum(text_total(item) for item in value.values())
 
 
-def check_message(blocks: object, *, total: bool = True) -> list[Problem]:
+def _missing(blocks: object, lacking: Collection[str], at: str) -> list[Problem]:
+    """List the blocks of kinds that this workspace has not got yet."""
+    if not lacking or not isinstance(blocks, list):
+        return []
+    known = [block for block in blocks if isinstance(block, dict)]
+    return [
+        Problem(f"{place}/type", f"unsupported type: {block.get('type')}")
+        for place, block in _placed(known, at)
+        if block.get("type") in lacking
+    ]
+
+
+def check_message(
+    blocks: object, *, total: bool = True, lacking: Collection[str] = ()
+) -> list[Problem]:
     """List what Slack refuses in the blocks of a message; empty when it takes them.
 
     `total` says whether the limit on all text together holds: it does not for a response_url.
+    `lacking` names kinds of block that have not reached the workspace.
     """
-    problems = list(_MESSAGE(blocks, "/blocks"))
+    problems = list(_MESSAGE(blocks, "/blocks")) or _missing(blocks, lacking, "/blocks")
     if not problems and total and (length := text_total(blocks)) > MESSAGE_TEXT_TOTAL:
         reason = f"all text together is {length} of {MESSAGE_TEXT_TOTAL} characters"
         problems.append(Problem("/blocks", reason, "msg_blocks_too_long"))
     return problems
 
 
-def check_view(view: object, *kinds: str) -> list[Problem]:
+def check_view(view: object, *kinds: str, lacking: Collection[str] = ()) -> list[Problem]:
     """List what Slack refuses in a view of one of `kinds` (modal, home); empty when it takes it."""
     size = len(json.dumps(view, ensure_ascii=False).encode("utf-8", "replace"))
     if size > VIEW_BYTES:
         return [Problem("/view", f"{size} of {VIEW_BYTES} bytes", "view_too_large")]
     allowed = {name: _VIEWS[name] for name in kinds}
-    return [
-        Problem(problem.pointer, problem.reason, "invalid_arguments")
-        for problem in tagged(allowed)(view, "/view")
-    ]
+    problems = list(tagged(allowed)(view, "/view"))
+    if not problems and isinstance(view, dict):
+        problems = _missing(view["blocks"], lacking, "/view/blocks")
+    return [Problem(one.pointer, one.reason, "invalid_arguments") for one in problems]

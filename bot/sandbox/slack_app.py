@@ -2,42 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, FastAPI, Query, Response
+from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.sandbox.json_shape import JsonObject
 from bot.sandbox.problems import Refused, answer_problems
+from bot.sandbox.slack_changes import changes
 from bot.sandbox.slack_config import Channel, SlackSandboxConfig
 from bot.sandbox.slack_delivery import Delivery
-from bot.sandbox.slack_faults import Fault
 from bot.sandbox.slack_hooks import response_urls
 from bot.sandbox.slack_person import known_channel, known_person, open_home, person_actions
 from bot.sandbox.slack_state import Workspace
-from bot.sandbox.slack_web_api import METHODS, web_api
+from bot.sandbox.slack_web_api import web_api
 
 _CHANGES_WAIT_MAX = 25.0
-
-
-class FaultOrder(BaseModel):
-    """The next `times` calls of `method` fail with `error` or `status`, or answer late."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    method: str
-    error: Annotated[str, Field(min_length=1)] | None = None
-    status: Annotated[int, Field(ge=400, le=599)] | None = None
-    times: Annotated[int, Field(ge=1)] = 1
-    retry_after: Annotated[int, Field(ge=0)] | None = None
-    delay_s: Annotated[float, Field(ge=0, le=60)] = 0.0
-
-    @model_validator(mode="after")
-    def _does_something(self) -> "FaultOrder":
-        if self.error is not None and self.status is not None:
-            raise ValueError("give error or status, not both")
-        if self.error is None and self.status is None and not self.delay_s:
-            raise ValueError("give error, status or delay_s")
-        return self
 
 
 def _channel(workspace: Workspace, channel: Channel) -> JsonObject:
@@ -46,6 +24,10 @@ def _channel(workspace: Workspace, channel: Channel) -> JsonObject:
         "name": channel.name,
         "topic": channel.topic,
         "is_im": channel.is_im,
+        "is_private": channel.is_private,
+        "is_archived": channel.is_archived,
+        "is_member": channel.is_member,
+        "is_ext_shared": channel.is_ext_shared,
         "members": list(channel.members),
         "messages": len(workspace.messages(channel.id)),
     }
@@ -59,7 +41,7 @@ def _looks(workspace: Workspace, delivery: Delivery) -> APIRouter:
     async def channels() -> list[JsonObject]:
         dms = [workspace.dm(person) for person in workspace.config.people]
         spoken = [dm for dm in dms if workspace.messages(dm.id)]
-        return [_channel(workspace, c) for c in (*workspace.config.channels, *spoken)]
+        return [_channel(workspace, c) for c in (*workspace.channels(), *spoken)]
 
     @router.get("/messages")
     async def messages(channel: str, user: str | None = None) -> list[JsonObject]:
@@ -85,7 +67,7 @@ def _looks(workspace: Workspace, delivery: Delivery) -> APIRouter:
         return workspace.stack(known_person(workspace, user).slack_user_id)
 
     @router.get("/changes")
-    async def changes(
+    async def version(
         after: int = -1,
         wait: Annotated[float, Query(ge=0, le=_CHANGES_WAIT_MAX)] = _CHANGES_WAIT_MAX,
     ) -> JsonObject:
@@ -99,20 +81,6 @@ def _looks(workspace: Workspace, delivery: Delivery) -> APIRouter:
         if workspace.message(channel.id, ts) is None:
             raise Refused(404, "message_not_found", f"there is no message {ts}")
         return RedirectResponse(f"{workspace.config.page_url}#slack/{channel.id}/{ts}", 303)
-
-    return router
-
-
-def _faults(workspace: Workspace) -> APIRouter:
-    router = APIRouter()
-
-    @router.post("/faults", status_code=204)
-    async def faults(order: FaultOrder) -> Response:
-        if order.method not in METHODS:
-            raise Refused(422, "unknown_method", f"there is no method {order.method}")
-        fault = Fault(**order.model_dump(exclude={"method"}))
-        workspace.faults.order(order.method, fault)
-        return Response(status_code=204)
 
     return router
 
@@ -131,7 +99,7 @@ def slack_sandbox(config: SlackSandboxConfig) -> FastAPI:
     app.include_router(response_urls(workspace))
     app.include_router(_looks(workspace, delivery))
     app.include_router(person_actions(workspace, delivery))
-    app.include_router(_faults(workspace))
+    app.include_router(changes(workspace, delivery))
     app.state.release = workspace.journal.release
     app.state.close = workspace.journal.close
     return app

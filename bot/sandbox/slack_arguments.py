@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from typing_extensions import override
+
 from bot.sandbox.json_shape import JsonObject, Problem, parse_json
 
 _YES = ("1", "true")
@@ -27,6 +29,27 @@ class ApiError(Exception):
         if self.messages:
             body["response_metadata"] = {"messages": self.messages}
         return body
+
+
+class RateLimited(ApiError):
+    """A call comes too soon; it answers HTTP 429 with `retry_after_s` in the header."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__("ratelimited")
+        self.retry_after_s = retry_after_s
+
+
+class MissingScope(ApiError):
+    """The app was installed without any of the scopes that a call needs."""
+
+    def __init__(self, needed: Iterable[str], provided: Iterable[str]) -> None:
+        super().__init__("missing_scope")
+        self._scopes = {"needed": ",".join(needed), "provided": ",".join(provided)}
+
+    @override
+    def answer(self) -> JsonObject:
+        """Return the body of the answer, with the scopes needed and those there are."""
+        return {**super().answer(), **self._scopes}
 
 
 def _invalid(detail: str) -> ApiError:

@@ -1,7 +1,7 @@
 """Web API methods that write messages: chat.*."""
 
 from bot.sandbox.json_shape import JsonObject
-from bot.sandbox.slack_arguments import ApiError, Arguments
+from bot.sandbox.slack_arguments import ApiError, Arguments, RateLimited
 from bot.sandbox.slack_config import Channel
 from bot.sandbox.slack_content import read_changes, read_content
 from bot.sandbox.slack_state import Workspace
@@ -34,10 +34,11 @@ def known_channel(workspace: Workspace, channel_id: str) -> Channel:
 
 
 def _writable(channel: Channel) -> Channel:
-    if not channel.is_member:
-        raise ApiError("not_in_channel")
+    # An archived channel has no members, the bot is none of them either.
     if channel.is_archived:
         raise ApiError("is_archived")
+    if not channel.is_member:
+        raise ApiError("not_in_channel")
     return channel
 
 
@@ -67,6 +68,9 @@ def post_message(workspace: Workspace, args: Arguments) -> JsonObject:
     channel = _target(workspace, args.need("channel"))
     content = read_content(workspace, args)
     thread_ts = _thread(workspace, channel, args)
+    too_soon_s = workspace.pace.take(channel.id)
+    if too_soon_s is not None:
+        raise RateLimited(too_soon_s)
     message = workspace.new_message(channel, content, thread_ts=thread_ts)
     message["reply_broadcast"] = thread_ts is not None and args.flag("reply_broadcast")
     workspace.save_message(message)

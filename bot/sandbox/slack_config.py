@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from bot.sandbox.slack_scopes import ALL_SCOPES
+
 
 @dataclass(frozen=True)
 class Person:
@@ -43,6 +45,7 @@ class Channel:
     is_private: bool = False
     is_archived: bool = False
     is_ext_shared: bool = False
+    is_deleted: bool = False
     is_im: bool = False
 
 
@@ -54,6 +57,7 @@ class UserGroup:
     handle: str
     name: str
     members: tuple[str, ...]
+    is_disabled: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,10 @@ class SlackSandboxConfig:
 
     `base_url` is where the stand-in is reached (no trailing slash), `events_url` where the bot
     takes its signed requests. `monotonic` counts seconds, `token` gives a fresh unguessable
-    URL-safe string of at least 16 characters, `pause` waits a number of seconds.
+    URL-safe string of at least 16 characters, `pause` waits a number of seconds. `scopes` are what
+    the app was installed with, `events` what it asked for (None: everything), `burst` how many
+    posts a channel takes at once before it asks for one a second (None: any number), `lacking`
+    which kinds of block have not reached this workspace.
     """
 
     bot_token: str = field(repr=False)
@@ -86,3 +93,7 @@ class SlackSandboxConfig:
     app_id: str = "A07SUPPDESK"
     page_url: str = "/"
     ack_timeout_s: float = 3.0
+    scopes: tuple[str, ...] = ALL_SCOPES
+    events: frozenset[str] | None = None
+    burst: int | None = None
+    lacking: frozenset[str] = frozenset()

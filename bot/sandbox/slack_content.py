@@ -23,7 +23,7 @@ def read_blocks(
         return None
     if not isinstance(blocks, list):
         raise ApiError("invalid_blocks_format", ["[ERROR] must be an array [json-pointer:/blocks]"])
-    problems = check_message(blocks, total=total)
+    problems = check_message(blocks, total=total, lacking=workspace.config.lacking)
     if problems:
         raise ApiError.of_problems(problems)
     return workspace.stored_blocks(blocks)

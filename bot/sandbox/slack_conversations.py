@@ -42,7 +42,7 @@ def info(workspace: Workspace, args: Arguments) -> JsonObject:
 
 def list_channels(workspace: Workspace, _: Arguments) -> JsonObject:
     """Describe every channel the bot can see."""
-    seen = [c for c in workspace.config.channels if c.is_member or not c.is_private]
+    seen = [c for c in workspace.channels() if c.is_member or not c.is_private]
     return {
         "channels": [_shape(workspace, channel) for channel in seen],
         "response_metadata": {"next_cursor": ""},

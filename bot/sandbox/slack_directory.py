@@ -98,7 +98,7 @@ def _group(workspace: Workspace, group: UserGroup, *, with_users: bool) -> JsonO
         "description": "",
         "handle": group.handle,
         "is_external": False,
-        "date_delete": 0,
+        "date_delete": 1 if group.is_disabled else 0,
         "user_count": len(group.members),
     }
     return shape | {"users": list(group.members)} if with_users else shape
@@ -106,15 +106,15 @@ def _group(workspace: Workspace, group: UserGroup, *, with_users: bool) -> JsonO
 
 def usergroups_list(workspace: Workspace, args: Arguments) -> JsonObject:
     """Describe every user group, with `users` when `include_users` asks for them."""
-    with_users = args.flag("include_users")
-    groups = workspace.config.user_groups
+    with_users, all_of_them = args.flag("include_users"), args.flag("include_disabled")
+    groups = [group for group in workspace.groups() if all_of_them or not group.is_disabled]
     return {"usergroups": [_group(workspace, g, with_users=with_users) for g in groups]}
 
 
 def usergroups_users_list(workspace: Workspace, args: Arguments) -> JsonObject:
     """List the user ids of a user group's members."""
     wanted = args.need("usergroup")
-    for group in workspace.config.user_groups:
-        if group.id == wanted:
+    for group in workspace.groups():
+        if group.id == wanted and (args.flag("include_disabled") or not group.is_disabled):
             return {"users": list(group.members)}
     raise ApiError("no_such_subteam")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 class Fault:
     """How the next `times` calls of a method go wrong.
 
-    `error` answers 200 with that code, `status` answers that HTTP status; both without any effect.
-    With neither, the call takes effect and its answer is `delay_s` late, as when a post lands and
-    nobody hears of it. `retry_after` is in seconds.
+    `error` answers 200 with that code, `status` answers that HTTP status; both without any effect
+    unless the call has `landed` before it failed. With neither, the call takes effect and its
+    answer is `delay_s` late, as when a post lands and nobody hears of it. `retry_after` is in
+    seconds.
     """
 
     error: str | None = None
@@ -18,6 +19,7 @@ class Fault:
     times: int = 1
     retry_after: int | None = None
     delay_s: float = 0.0
+    landed: bool = False
 
     @property
     def fails(self) -> bool:
@@ -34,6 +36,14 @@ class Faults:
     def order(self, method: str, fault: Fault) -> None:
         """Let the next `fault.times` calls of `method` go wrong, after those already ordered."""
         self._waiting[method].append(fault)
+
+    def waiting(self) -> list[tuple[str, Fault]]:
+        """List what has been ordered and not been used up, by method in order."""
+        return [(method, fault) for method, faults in self._waiting.items() for fault in faults]
+
+    def forget(self) -> None:
+        """Let no further call go wrong."""
+        self._waiting.clear()
 
     def take(self, method: str) -> Fault | None:
         """Return how this call of `method` goes wrong, and count it."""

@@ -4,18 +4,33 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TypeAlias
 
 from bot.sandbox.block_elements import options_of
-from bot.sandbox.block_limits import elements_of
+from bot.sandbox.block_limits import elements_of, flat
 from bot.sandbox.json_shape import JsonObject
 
 Entered: TypeAlias = str | int | float | list[str] | None
 Values: TypeAlias = Mapping[str, Entered | Mapping[str, Entered]]
 
 _TEXT_MAX = 3_000
-_TYPED = ("plain_text_input", "number_input")
-_STATEFUL = (*_TYPED, "static_select", "radio_buttons", "checkboxes", "datepicker")
+_TYPED = ("plain_text_input", "number_input", "email_text_input", "url_text_input")
+# Elements that hold one thing: the field of their state, and the one that presets it.
+_SINGLE: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(_TYPED, ("value", "initial_value")),
+        "datepicker": ("selected_date", "initial_date"),
+        "timepicker": ("selected_time", "initial_time"),
+        "datetimepicker": ("selected_date_time", "initial_date_time"),
+        "users_select": ("selected_user", "initial_user"),
+        "rich_text_input": ("rich_text_value", "initial_value"),
+        "static_select": ("selected_option", "initial_option"),
+        "radio_buttons": ("selected_option", "initial_option"),
+    }
+)
+_MANY = ("checkboxes", "multi_static_select")
+_STATEFUL = (*_SINGLE, *_MANY)
 _REQUIRED = "Please complete this required field."
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
@@ -37,7 +52,7 @@ def find_element(
     """
     found = [
         (block["block_id"], element)
-        for block in blocks
+        for block in flat(blocks)
         for _, element in elements_of(block)
         if element.get("action_id") == action_id and block_id in (None, block["block_id"])
     ]
@@ -62,29 +77,36 @@ def entered(element: JsonObject, value: Entered) -> JsonObject:
 
     Options are named by their value; one that is not offered is made up, as a forger would.
     """
-    texts = _texts(value)
-    match element["type"]:
-        case "plain_text_input" | "number_input":
-            return {"value": texts[0] if texts and texts[0] else None}
-        case "checkboxes":
-            return {"selected_options": [_option(element, text) for text in texts]}
-        case "datepicker":
-            return {"selected_date": texts[0] if texts and texts[0] else None}
+    texts = [text for text in _texts(value) if text]
+    if element["type"] in _MANY:
+        return {"selected_options": [_option(element, text) for text in texts]}
+    name, _ = _SINGLE.get(element["type"], ("selected_option", ""))
+    return {name: _entry(element, name, texts[0]) if texts else None}
+
+
+def _entry(element: JsonObject, name: str, text: str) -> object:
+    match name:
+        case "selected_option":
+            return _option(element, text)
+        case "rich_text_value":
+            return _rich(text)
+        case "selected_date_time" if text.isdecimal():
+            return int(text)
         case _:
-            return {"selected_option": _option(element, texts[0]) if texts else None}
+            return text
+
+
+def _rich(text: str) -> JsonObject:
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    return {"type": "rich_text", "elements": [section]}
 
 
 def initial(element: JsonObject) -> JsonObject:
     """Return the state of an element that nobody has touched."""
-    match element["type"]:
-        case "plain_text_input" | "number_input":
-            return {"value": element.get("initial_value") or None}
-        case "checkboxes":
-            return {"selected_options": element.get("initial_options", [])}
-        case "datepicker":
-            return {"selected_date": element.get("initial_date")}
-        case _:
-            return {"selected_option": element.get("initial_option")}
+    if element["type"] in _MANY:
+        return {"selected_options": element.get("initial_options", [])}
+    name, preset = _SINGLE.get(element["type"], ("selected_option", ""))
+    return {name: element.get(preset) or None}
 
 
 def action_on(element: JsonObject, block_id: str, value: Entered, ts: str) -> JsonObject:
@@ -102,7 +124,7 @@ def action_on(element: JsonObject, block_id: str, value: Entered, ts: str) -> Js
 
 
 def _stateful(blocks: list[JsonObject]) -> Iterator[tuple[JsonObject, JsonObject]]:
-    for block in blocks:
+    for block in flat(blocks):
         for _, element in elements_of(block):
             if element["type"] in _STATEFUL:
                 yield block, element
@@ -167,19 +189,37 @@ def _date_problem(text: str) -> str | None:
     return None
 
 
-def _entry_problem(element: JsonObject, state: JsonObject) -> str | None:
+def _choice_problem(element: JsonObject, state: JsonObject) -> str | None:
     chosen = state.get("selected_options") or [state.get("selected_option")]
     offered = options_of(element)
+    if any(option not in offered for option in chosen):
+        return "That option is not offered."
+    most = element.get("max_selected_items", len(chosen))
+    return f"Please choose at most {most}." if len(chosen) > most else None
+
+
+def _matches(pattern: str, text: str, what: str) -> str | None:
+    return None if re.fullmatch(pattern, text) else f"Please enter {what}."
+
+
+def _entry_problem(element: JsonObject, state: JsonObject) -> str | None:
     match element["type"]:
         case "plain_text_input":
             return _text_problem(element, state["value"])
         case "number_input":
             return _number_problem(element, state["value"])
+        case "email_text_input":
+            return _matches(r"[^@\s]+@[^@\s]+\.[^@\s]+", state["value"], "an e-mail address")
+        case "url_text_input":
+            return _matches(r"https?://\S+", state["value"], "an address that starts with http")
         case "datepicker":
             return _date_problem(state["selected_date"])
+        case "timepicker":
+            return _matches(r"([01]\d|2[0-3]):[0-5]\d", state["selected_time"], "a time")
+        case "datetimepicker" | "users_select" | "rich_text_input":
+            return None
         case _:
-            known = all(option in offered for option in chosen)
-            return None if known else "That option is not offered."
+            return _choice_problem(element, state)
 
 
 def refuse_bad_entries(blocks: list[JsonObject], state: JsonObject) -> None:

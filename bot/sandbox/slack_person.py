@@ -13,6 +13,7 @@ from bot.sandbox.slack_arguments import ApiError, Arguments
 from bot.sandbox.slack_chat import api_message
 from bot.sandbox.slack_config import Channel, Person
 from bot.sandbox.slack_delivery import Answer, Delivery
+from bot.sandbox.slack_events import send_event
 from bot.sandbox.slack_hooks import make_response_url, respond
 from bot.sandbox.slack_inputs import (
     InputRefused,
@@ -109,6 +110,14 @@ def _joined(workspace: Workspace, person: Person, ref: str) -> Channel:
     channel = known_channel(workspace, ref)
     if person.slack_user_id not in channel.members:
         raise Refused(403, "not_in_channel", f"{person.id} is not in {channel.name}")
+    return channel
+
+
+def _open_channel(workspace: Workspace, person: Person, ref: str) -> Channel:
+    """Return a channel that this person can write in."""
+    channel = _joined(workspace, person, ref)
+    if channel.is_archived:
+        raise Refused(409, "is_archived", f"{channel.name} is archived")
     return channel
 
 
@@ -254,8 +263,8 @@ def _show_command_answer(
 async def run_command(workspace: Workspace, delivery: Delivery, body: Command) -> JsonObject:
     """Send a slash command, and show the person what the bot answers."""
     person = known_person(workspace, body.user)
-    first = workspace.config.channels[0].id
-    channel = _joined(workspace, person, body.channel or first)
+    first = workspace.channels()[0].id
+    channel = _open_channel(workspace, person, body.channel or first)
     rest = {
         "command": body.command,
         "text": _mentions(workspace, body.text),
@@ -276,13 +285,11 @@ async def open_home(workspace: Workspace, delivery: Delivery, person: Person) ->
         "user": person.slack_user_id,
         "channel": dm_id(person.slack_user_id),
         "tab": "home",
-        "event_ts": workspace.next_ts(),
     }
     home = workspace.home(person.slack_user_id)
     if home:
         event["view"] = home
-    event_id = f"Ev{workspace.config.token().upper()}"
-    return await delivery.event(payloads.event_callback(workspace.config, event, event_id))
+    return await send_event(workspace, delivery, event) or Answer(200, "", 0.0)
 
 
 def person_actions(workspace: Workspace, delivery: Delivery) -> APIRouter:
@@ -315,7 +322,7 @@ def person_actions(workspace: Workspace, delivery: Delivery) -> APIRouter:
     @router.post("/messages")
     async def post(body: Post) -> JsonObject:
         person = known_person(workspace, body.user)
-        channel = _joined(workspace, person, body.channel)
+        channel = _open_channel(workspace, person, body.channel)
         content = {"text": escape(body.text), "blocks": []}
         message = workspace.new_message(
             channel, content, thread_ts=body.thread_ts, user=person.slack_user_id

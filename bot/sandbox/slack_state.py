@@ -1,30 +1,21 @@
 """The workspace: who and what is in it, and what the bot has posted so far."""
 
 import copy
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
+from bot.sandbox.block_limits import elements_of, flat
 from bot.sandbox.json_shape import JsonObject
-from bot.sandbox.slack_config import Channel, Person, SlackSandboxConfig
+from bot.sandbox.slack_config import Channel, Person, SlackSandboxConfig, UserGroup
 from bot.sandbox.slack_faults import Faults
 from bot.sandbox.slack_journal import Change, Journal
+from bot.sandbox.slack_pace import Pace
 from bot.sandbox.slack_text import stored_text
 from bot.sandbox.slack_triggers import Triggers
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_NEEDS_ACTION_ID = frozenset(
-    {
-        "button",
-        "static_select",
-        "radio_buttons",
-        "checkboxes",
-        "overflow",
-        "datepicker",
-        "plain_text_input",
-        "number_input",
-    }
-)
 
 
 def microseconds(now: datetime) -> int:
@@ -46,6 +37,19 @@ def dm_id(slack_user_id: str) -> str:
     return f"D{slack_user_id[1:]}"
 
 
+@dataclass
+class App:
+    """The installed app: the scopes it has, and why its token opens nothing any more, if so."""
+
+    scopes: tuple[str, ...]
+    error: str | None = None
+
+
+def _changed_group(group: UserGroup, change: JsonObject) -> UserGroup:
+    given = {**change, "members": tuple(change.get("members", group.members))}
+    return replace(group, **given)
+
+
 class Workspace:
     """The stand-in's state, kept in its journal; all of it belongs to one event loop."""
 
@@ -54,9 +58,12 @@ class Workspace:
         self.journal = Journal(config.journal)
         self.triggers = Triggers(config.monotonic, config.token)
         self.faults = Faults()
+        self.pace = Pace(config.burst, config.monotonic)
+        self.app = App(config.scopes)
         self._people = {person.slack_user_id: person for person in config.people}
         self._by_name = {person.id: person for person in config.people}
         self._channels = {channel.id: channel for channel in config.channels}
+        self._groups = config.user_groups
         posted = self.journal.table("messages").values()
         self._last_ts = max((int(row["ts"].replace(".", "")) for row in posted), default=0)
 
@@ -68,17 +75,26 @@ class Workspace:
         """Return the person with this Slack user id or short name."""
         return self._people.get(ref) or self._by_name.get(ref)
 
+    def channels(self) -> list[Channel]:
+        """List the channels as they are now; direct messages are not among them."""
+        changes = self.journal.table("channels")
+        now = [replace(c, **changes.get(c.id, {})) for c in self._channels.values()]
+        return [channel for channel in now if not channel.is_deleted]
+
+    def groups(self) -> list[UserGroup]:
+        """List the user groups as they are now."""
+        changes = self.journal.table("groups")
+        return [_changed_group(group, changes.get(group.id, {})) for group in self._groups]
+
     def channel(self, channel_id: str) -> Channel | None:
         """Return the channel with this id; every person has a direct message channel."""
-        return self._channels.get(channel_id) or next(
-            (self.dm(p) for p in self._people.values() if dm_id(p.slack_user_id) == channel_id),
-            None,
-        )
+        dms = (self.dm(p) for p in self._people.values() if dm_id(p.slack_user_id) == channel_id)
+        return next((c for c in self.channels() if c.id == channel_id), None) or next(dms, None)
 
     def channel_by_name(self, name: str) -> Channel | None:
         """Return the channel with this name, with or without `#`."""
         wanted = name.removeprefix("#")
-        return next((c for c in self._channels.values() if c.name == wanted), None)
+        return next((c for c in self.channels() if c.name == wanted), None)
 
     def dm(self, person: Person) -> Channel:
         """Return the bot's direct message channel with a person."""
@@ -114,9 +130,11 @@ class Workspace:
     def stored_blocks(self, blocks: list[JsonObject]) -> list[JsonObject]:
         """Return blocks as Slack keeps them: text escaped, missing ids made up."""
         kept = copy.deepcopy(blocks)
-        for block in kept:
+        for block in flat(kept):
             block.setdefault("block_id", self._short_id())
-        self._finish(kept)
+            for _, element in elements_of(block):
+                element.setdefault("action_id", self._short_id())
+        self._escape(kept)
         return kept
 
     def stored_text_object(self, text: JsonObject | None) -> JsonObject | None:
@@ -126,18 +144,16 @@ class Workspace:
     def _short_id(self) -> str:
         return self.config.token()[-8:]
 
-    def _finish(self, value: object) -> None:
+    def _escape(self, value: object) -> None:
         if isinstance(value, list):
             for item in value:
-                self._finish(item)
+                self._escape(item)
         elif isinstance(value, dict):
             kind = value.get("type")
             if kind in ("plain_text", "mrkdwn"):
                 value["text"] = stored_text(value["text"], kind)
             for item in value.values():
-                self._finish(item)
-            if kind in _NEEDS_ACTION_ID:
-                value.setdefault("action_id", self._short_id())
+                self._escape(item)
 
     def new_message(
         self,

@@ -35,7 +35,7 @@ def _show_errors(view: JsonObject, errors: object) -> JsonObject:
 def _show_view(
     workspace: Workspace, user_id: str, view: JsonObject, action: str, given: object
 ) -> JsonObject:
-    problems = check_view(given, "modal")
+    problems = check_view(given, "modal", lacking=workspace.config.lacking)
     if problems or not isinstance(given, dict):
         return _trouble("; ".join(str(problem) for problem in problems), action)
     views = workspace.stack(user_id)

@@ -56,11 +56,11 @@ def replaced(workspace: Workspace, given: JsonObject, old: JsonObject) -> JsonOb
     return make_view(workspace, given, {name: old[name] for name in kept})
 
 
-def _read_view(args: Arguments, kind: str) -> JsonObject:
+def _read_view(workspace: Workspace, args: Arguments, kind: str) -> JsonObject:
     view = args.structure("view")
     if view is None:
         raise ApiError("invalid_arguments", ["[ERROR] missing required field: view"])
-    problems = check_view(view, kind)
+    problems = check_view(view, kind, lacking=workspace.config.lacking)
     if problems or not isinstance(view, dict):
         raise ApiError.of_problems(problems)
     return view
@@ -85,7 +85,7 @@ def _trigger_owner(workspace: Workspace, trigger_id: str) -> str:
 def open_view(workspace: Workspace, args: Arguments) -> JsonObject:
     """Open a modal for the person of the trigger; it takes the place of one that is open."""
     trigger_id = args.need("trigger_id")
-    given = _read_view(args, "modal")
+    given = _read_view(workspace, args, "modal")
     user_id = _trigger_owner(workspace, trigger_id)
     _refuse_taken_external_id(workspace, given)
     workspace.triggers.spend(trigger_id)
@@ -97,7 +97,7 @@ def open_view(workspace: Workspace, args: Arguments) -> JsonObject:
 def push(workspace: Workspace, args: Arguments) -> JsonObject:
     """Lay a view on top of the open modal of the person of the trigger."""
     trigger_id = args.need("trigger_id")
-    given = _read_view(args, "modal")
+    given = _read_view(workspace, args, "modal")
     user_id = _trigger_owner(workspace, trigger_id)
     below = workspace.stack(user_id)
     if not below:
@@ -125,7 +125,7 @@ def _named_row(workspace: Workspace, args: Arguments) -> JsonObject:
 
 def update(workspace: Workspace, args: Arguments) -> JsonObject:
     """Replace an open view, if `hash` is not given or is still the view's own."""
-    given = _read_view(args, "modal")
+    given = _read_view(workspace, args, "modal")
     row = _named_row(workspace, args)
     expected = args.text("hash")
     if expected and expected != row["view"]["hash"]:
@@ -139,7 +139,7 @@ def update(workspace: Workspace, args: Arguments) -> JsonObject:
 def publish(workspace: Workspace, args: Arguments) -> JsonObject:
     """Set the App Home of one person, if `hash` is not given or is still the home's own."""
     person = workspace.user(args.need("user_id"))
-    given = _read_view(args, "home")
+    given = _read_view(workspace, args, "home")
     if person is None:
         raise ApiError("user_not_found")
     old = workspace.home(person.slack_user_id)

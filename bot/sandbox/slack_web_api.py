@@ -15,8 +15,9 @@ from bot.sandbox import (
     slack_views,
 )
 from bot.sandbox.json_shape import JsonObject, parse_json
-from bot.sandbox.slack_arguments import ApiError, Arguments
+from bot.sandbox.slack_arguments import ApiError, Arguments, MissingScope, RateLimited
 from bot.sandbox.slack_faults import Fault
+from bot.sandbox.slack_scopes import NEEDED, lacks
 from bot.sandbox.slack_state import Workspace
 
 METHODS: Mapping[str, Callable[[Workspace, Arguments], JsonObject]] = MappingProxyType(
@@ -74,27 +75,38 @@ def _authorize(workspace: Workspace, request: Request, values: Mapping[str, obje
         raise ApiError("not_authed")
     if not hmac.compare_digest(token.encode(), workspace.config.bot_token.encode()):
         raise ApiError("invalid_auth")
+    if workspace.app.error is not None:
+        raise ApiError(workspace.app.error)
+
+
+def _limited(code: str, retry_after_s: int) -> Response:
+    headers = {"Retry-After": str(retry_after_s)}
+    return JSONResponse({"ok": False, "error": code}, _TOO_MANY, headers)
 
 
 def _failure(fault: Fault) -> Response:
-    limited = fault.status == _TOO_MANY or fault.error in _RATE_LIMIT_ERRORS
-    if limited:
-        return JSONResponse(
-            {"ok": False, "error": fault.error or "ratelimited"},
-            status_code=_TOO_MANY,
-            headers={"Retry-After": str(fault.retry_after or 1)},
-        )
+    if fault.status == _TOO_MANY or fault.error in _RATE_LIMIT_ERRORS:
+        return _limited(fault.error or "ratelimited", fault.retry_after or 1)
     if fault.status is not None:
         headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
         return Response("upstream error", fault.status, headers, media_type="text/plain")
     return JSONResponse({"ok": False, "error": fault.error})
 
 
-def _carry_out(workspace: Workspace, method: str, args: Arguments) -> JsonObject:
+def _carry_out(workspace: Workspace, method: str, args: Arguments) -> Response:
+    granted = workspace.app.scopes
+    headers = {
+        "X-OAuth-Scopes": ",".join(granted),
+        "X-Accepted-OAuth-Scopes": ",".join(NEEDED[method]),
+    }
     try:
-        return {"ok": True, **METHODS[method](workspace, args)}
+        if lacks(method, granted):
+            raise MissingScope(NEEDED[method], granted)
+        return JSONResponse({"ok": True, **METHODS[method](workspace, args)}, headers=headers)
+    except RateLimited as limited:
+        return _limited(limited.code, limited.retry_after_s)
     except ApiError as error:
-        return error.answer()
+        return JSONResponse(error.answer(), headers=headers)
 
 
 async def _call(workspace: Workspace, method: str, request: Request) -> Response:
@@ -103,13 +115,13 @@ async def _call(workspace: Workspace, method: str, request: Request) -> Response
     if method not in METHODS:
         return JSONResponse({"ok": False, "error": "unknown_method", "req_method": method})
     fault = workspace.faults.take(method)
-    if fault and fault.fails:
-        await workspace.config.pause(fault.delay_s)
-        return _failure(fault)
-    answer = _carry_out(workspace, method, Arguments(values))
-    if fault:
-        await workspace.config.pause(fault.delay_s)
-    return JSONResponse(answer)
+    if fault is None:
+        return _carry_out(workspace, method, Arguments(values))
+    answer = None
+    if fault.landed or not fault.fails:
+        answer = _carry_out(workspace, method, Arguments(values))
+    await workspace.config.pause(fault.delay_s)
+    return _failure(fault) if fault.fails or answer is None else answer
 
 
 def web_api(workspace: Workspace) -> APIRouter:

@@ -9,95 +9,46 @@ import pytest
 from bot.sandbox.block_limits import check_message, check_view, text_total
 from bot.sandbox.json_shape import JsonObject, parse_json
 from bot.sandbox.slack_text import stored_text
+from tests.support.block_kit import (
+    DIVIDER,
+    actions,
+    alert,
+    button,
+    card,
+    chart,
+    code,
+    confirm,
+    container,
+    context,
+    data_table,
+    feedback,
+    field,
+    home,
+    image,
+    markdown,
+    modal,
+    mrkdwn,
+    number_input,
+    option,
+    options,
+    piece,
+    plain,
+    plan,
+    radio,
+    rich,
+    rich_input,
+    section,
+    select,
+    table,
+    task,
+    text_input,
+)
 
 
 def numbered(cases: Sequence[object]) -> list[str]:
     return [f"case {number}" for number in range(len(cases))]
 
 
-def plain(length: int = 1, **more: object) -> JsonObject:
-    return {"type": "plain_text", "text": "x" * length, **more}
-
-
-def mrkdwn(length: int = 1, **more: object) -> JsonObject:
-    return {"type": "mrkdwn", "text": "x" * length, **more}
-
-
-def section(**fields: object) -> JsonObject:
-    return {"type": "section", **fields}
-
-
-def button(action_id: str = "go", **fields: object) -> JsonObject:
-    return {"type": "button", "text": plain(), "action_id": action_id, **fields}
-
-
-def actions(*elements: JsonObject, **fields: object) -> JsonObject:
-    return {"type": "actions", "elements": list(elements), **fields}
-
-
-def option(value: str = "v", **fields: object) -> JsonObject:
-    return {"text": plain(), "value": value, **fields}
-
-
-def options(count: int) -> list[JsonObject]:
-    return [option(str(number)) for number in range(count)]
-
-
-def select(**fields: object) -> JsonObject:
-    return {"type": "static_select", "action_id": "s", "options": options(2), **fields}
-
-
-def radio(**fields: object) -> JsonObject:
-    return {"type": "radio_buttons", "action_id": "r", "options": options(2), **fields}
-
-
-def confirm(**fields: object) -> JsonObject:
-    texts = {"title": plain(), "text": mrkdwn(), "confirm": plain(), "deny": plain()}
-    return {**texts, **fields}
-
-
-def field(element: JsonObject, **fields: object) -> JsonObject:
-    return {"type": "input", "label": plain(), "element": element, **fields}
-
-
-def text_input(**fields: object) -> JsonObject:
-    return {"type": "plain_text_input", "action_id": "t", **fields}
-
-
-def number_input(**fields: object) -> JsonObject:
-    return {"type": "number_input", "action_id": "n", "is_decimal_allowed": True, **fields}
-
-
-def context(*elements: JsonObject) -> JsonObject:
-    return {"type": "context", "elements": list(elements)}
-
-
-def image(**fields: object) -> JsonObject:
-    return {"type": "image", "image_url": "https://x.example/i.png", "alt_text": "x", **fields}
-
-
-def rich(*parts: JsonObject) -> JsonObject:
-    return {"type": "rich_text", "elements": list(parts)}
-
-
-def code(text: str) -> JsonObject:
-    return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
-
-
-def table(rows: int = 1, columns: int = 1, **fields: object) -> JsonObject:
-    cells = [{"type": "raw_text", "text": "x"}] * columns
-    return {"type": "table", "rows": [cells] * rows, **fields}
-
-
-def modal(*blocks: JsonObject, **fields: object) -> JsonObject:
-    return {"type": "modal", "title": plain(), "blocks": list(blocks), **fields}
-
-
-def home(*blocks: JsonObject, **fields: object) -> JsonObject:
-    return {"type": "home", "blocks": list(blocks), **fields}
-
-
-DIVIDER = {"type": "divider"}
 TAKEN: list[list[JsonObject]] = [
     [],
     [DIVIDER] * 50,
@@ -163,6 +114,35 @@ TAKEN: list[list[JsonObject]] = [
         }
     ],
     [section(text=plain(), block_id="a"), section(text=plain(), block_id="b")],
+    [piece("user", user_id="U1", style={"bold": True, "client_highlight": True})],
+    [piece("usergroup", usergroup_id="S1"), piece("channel", channel_id="C1")],
+    [piece("emoji", name="white_check_mark", unicode="2705"), piece("broadcast", range="here")],
+    [piece("date", timestamp=1, format="{time}", url="https://x.example", fallback="x")],
+    [piece("text", text="a", style={"code": True, "underline": True, "strike": True})],
+    [piece("color", value="#0f766e"), piece("team", team_id="T1")],
+    [field(rich_input(min_lines=1, max_lines=100, placeholder=plain(150)), dispatch_action=True)],
+    [field({"type": "email_text_input"}), field({"type": "url_text_input"})],
+    [actions({"type": "users_select", "initial_user": "U1"})],
+    [actions({"type": "timepicker", "initial_time": "09:30"})],
+    [actions({"type": "datetimepicker", "initial_date_time": 1_795_965_844})],
+    [
+        actions(
+            {"type": "multi_static_select", "options": options(100), "max_selected_items": 2},
+        )
+    ],
+    [table(cells=2, text=5_000)],
+    [data_table(201, 1), data_table(2, 20, page_size=100, row_header_column_index=19)],
+    [data_table(2, 1, "x" * 10_000)],
+    [card(subtitle=mrkdwn(150), body=mrkdwn(200), subtext=mrkdwn(200))],
+    [card(actions=[button(str(n)) for n in range(3)], icon=image())],
+    [{"type": "carousel", "elements": [card()] * 10}],
+    [container(*[DIVIDER] * 10, subtitle=plain(150), is_collapsible=True)],
+    [container(section(text=plain(), block_id="a")), section(text=plain(), block_id="b")],
+    [plan(*[task(str(n), status="pending") for n in range(50)])],
+    [{"type": "task_card", **task(details=rich(code("x")))}],
+    [{"type": "context_actions", "elements": [feedback()] * 5}],
+    [markdown(12_000)],
+    [chart(), chart()],
 ]
 
 REFUSED: list[tuple[object, str, str]] = [
@@ -304,6 +284,70 @@ REFUSED: list[tuple[object, str, str]] = [
         "/blocks/0/rows/0/0/value",
         "must be a number",
     ),
+    ([table(cells=2, text=5_001)], "/blocks/0/rows", "together are 10002 of 10000"),
+    ([piece("user", user_id="U1", style={"code": True})], "/blocks/0/elements/0", "unknown field"),
+    ([piece("user")], "/blocks/0/elements/0/elements/0", "missing required field: user_id"),
+    ([piece("usergroup", usergroup_id="")], "/blocks/0/elements/0/elements/0", "more than 0"),
+    ([piece("date", timestamp="1", format="{time}")], "/blocks/0", "must be an integer"),
+    ([piece("date", timestamp=1)], "/blocks/0", "missing required field: format"),
+    ([piece("broadcast", range="all")], "/blocks/0", "here, channel, everyone"),
+    ([piece("marquee", text="x")], "/blocks/0/elements/0/elements/0/type", "unsupported"),
+    ([field(rich_input(max_lines=101))], "/blocks/0/element/max_lines", "between 1 and 100"),
+    ([field(rich_input(min_lines=3, max_lines=2))], "/blocks/0/element/min_lines", "be above"),
+    ([actions({"type": "timepicker", "initial_time": "24:00"})], "/blocks/0", "does not match"),
+    ([actions(text_input())], "/blocks/0/elements/0/type", "unsupported type: plain_text_input"),
+    (
+        [actions({"type": "multi_static_select", "options": options(101)})],
+        "/blocks/0/elements/0/options",
+        "no more than 100",
+    ),
+    ([data_table(202)], "/blocks/0/rows", "no more than 201"),
+    ([data_table(1)], "/blocks/0/rows", "no fewer than 2"),
+    ([data_table(2, 21)], "/blocks/0/rows/0", "no more than 20"),
+    ([data_table(page_size=101)], "/blocks/0/page_size", "between 1 and 100"),
+    ([data_table(row_header_column_index=1)], "/blocks/0/row_header", "no such column"),
+    ([data_table(rows=2, rows_=1)], "/blocks/0/rows_", "unknown field"),
+    ([data_table(2, 1, "x" * 10_001)], "/blocks/0/rows", "20002 of 20000"),
+    ([data_table(2, 1, "x" * 6_000)] * 2, "/blocks", "data_table blocks together are 24000"),
+    ([{**data_table(), "rows": [[rich(code("x"))]] * 2}], "/blocks/0/rows/0/0", "no rich text"),
+    (
+        [{**data_table(), "rows": [*data_table(1, 2)["rows"], *data_table(1)["rows"]]}],
+        "/blocks/0/rows/1",
+        "must have 2 cells",
+    ),
+    ([card(title=mrkdwn(151))], "/blocks/0/title/text", "less than 151"),
+    ([card(subtitle=mrkdwn(151))], "/blocks/0/subtitle/text", "less than 151"),
+    ([card(body=mrkdwn(201))], "/blocks/0/body/text", "less than 201"),
+    ([card(subtext=mrkdwn(201))], "/blocks/0/subtext/text", "less than 201"),
+    ([card(actions=[button(str(n)) for n in range(4)])], "/blocks/0/actions", "no more than 3"),
+    ([{"type": "card", "subtitle": mrkdwn()}], "/blocks/0", "needs hero_image or title"),
+    ([{"type": "carousel", "elements": [card()] * 11}], "/blocks/0/elements", "no more than 10"),
+    (
+        [{"type": "carousel", "elements": [card(actions=[button("a")])] * 2}],
+        "/blocks/0/elements/1/actions/0/action_id",
+        "a is not unique",
+    ),
+    ([container(*[DIVIDER] * 11)], "/blocks/0/child_blocks", "no more than 10"),
+    ([container(card())], "/blocks/0/child_blocks/0/type", "unsupported type: card"),
+    ([{"type": "container", "child_blocks": [DIVIDER]}], "/blocks/0", "needs title or rich"),
+    ([container(table()), table()], "/blocks/1", "only one table"),
+    (
+        [container(actions(button("a"))), actions(button("a"))],
+        "/blocks/0/child_blocks/0/elements/0/action_id",
+        "a is not unique",
+    ),
+    ([plan(*[task(str(n)) for n in range(51)])], "/blocks/0/tasks", "no more than 50"),
+    ([plan(task(), task())], "/blocks/0/tasks/1/task_id", "t is not unique"),
+    ([{"type": "task_card", **task(status="pending")}], "/blocks/0/status", "task of a plan"),
+    (
+        [{"type": "context_actions", "elements": [feedback()] * 6}],
+        "/blocks/0/elements",
+        "no more than 5",
+    ),
+    ([markdown(12_001)], "/blocks/0/text", "less than 12001"),
+    ([markdown(6_001)] * 2, "/blocks", "markdown blocks together are 12002 of 12000"),
+    ([chart()] * 3, "/blocks/2", "only 2 data_visualization"),
+    ([alert()], "/blocks/0/type", "unsupported type: alert"),
 ]
 
 
@@ -330,6 +374,15 @@ def _long(total: int) -> list[JsonObject]:
     return [section(text=plain(3_000))] * whole + [section(text=plain(rest))]
 
 
+def test_a_workspace_may_lack_a_newer_kind_of_block() -> None:
+    blocks = [DIVIDER, container(table())]
+    assert check_message(blocks) == check_message(blocks, lacking={"data_table"}) == []
+    (problem,) = check_message(blocks, lacking={"table"})
+    assert (problem.code, problem.pointer) == ("invalid_blocks", "/blocks/1/child_blocks/0/type")
+    (problem,) = check_view(home(*blocks), "home", lacking={"container"})
+    assert (problem.code, problem.pointer) == ("invalid_arguments", "/view/blocks/1/type")
+
+
 def test_all_text_together_has_a_limit() -> None:
     assert check_message(_long(13_200)) == []
     (problem,) = check_message(_long(13_201))
@@ -348,6 +401,8 @@ def test_all_text_together_has_a_limit() -> None:
         ([section(text={"type": "plain_text", "text": "<!channel>"})], 16),
         ([rich(code("&lt;"))], 8),
         ([table(2, 3)], 6),
+        ([data_table(2, 3)], 0),
+        ([container(section(text=plain(7)))], 157),
         ([actions(button(), select())], 1 + 2),
     ],
 )
@@ -372,6 +427,9 @@ VIEWS_TAKEN: list[JsonObject] = [
     home(),
     home(*[section(text=plain(3_000))] * 50),
     home(table(), private_metadata="m" * 3_000),
+    modal(alert(level="warning"), card()),
+    modal(field(text_input(focus_on_load=True)), field(text_input()), submit=plain()),
+    home(data_table(), card(), container(DIVIDER), chart()),
 ]
 
 VIEWS_REFUSED: list[tuple[object, str, str]] = [
@@ -388,6 +446,18 @@ VIEWS_REFUSED: list[tuple[object, str, str]] = [
     (modal(callback_id="c" * 256), "/view/callback_id", "less than 256"),
     (modal(external_id="c" * 256), "/view/external_id", "less than 256"),
     (modal(table()), "/view/blocks/0/type", "unsupported type: table"),
+    (modal(alert(201)), "/view/blocks/0/text/text", "less than 201"),
+    (modal(alert(level="shrill")), "/view/blocks/0/level", "warning, error"),
+    (modal(data_table()), "/view/blocks/0/type", "unsupported type: data_table"),
+    (modal(markdown(1)), "/view/blocks/0/type", "unsupported type: markdown"),
+    (home(alert()), "/view/blocks/0/type", "unsupported type: alert"),
+    (home(plan(task())), "/view/blocks/0/type", "unsupported type: plan"),
+    (home(table(), table()), "/view/blocks/1", "only one table"),
+    (
+        modal(*[field(text_input(focus_on_load=True))] * 2, submit=plain()),
+        "/view/blocks/1/element/focus_on_load",
+        "only one element",
+    ),
     (modal(colour="red"), "/view/colour", "unknown field"),
     (modal(actions(button("a"), button("a"))), "/view/blocks/0", "a is not unique"),
     (

@@ -345,3 +345,89 @@ def test_closing_all_tells_of_each_view(slack: Slack, bot: Bot) -> None:
     assert bot.payload["is_cleared"] is True
     assert len(answer["answers"]) == 2
     assert stack(slack) == []
+
+
+# The other kinds of input
+
+ENTRIES: list[tuple[Any, ...]] = [
+    ({"type": "timepicker"}, "09:30", "selected_time", "09:30", "9:30", "Please enter a time."),
+    (
+        {"type": "email_text_input"},
+        "a@b.example",
+        "value",
+        "a@b.example",
+        "a@b",
+        "Please enter an e-mail address.",
+    ),
+    (
+        {"type": "url_text_input"},
+        "https://x.example",
+        "value",
+        "https://x.example",
+        "ftp:x",
+        "Please enter an address that starts with http.",
+    ),
+    (
+        {"type": "datetimepicker"},
+        "1795965844",
+        "selected_date_time",
+        1795965844,
+        "",
+        "Please complete this required field.",
+    ),
+    (
+        {"type": "users_select"},
+        "U07ANARIBEI",
+        "selected_user",
+        "U07ANARIBEI",
+        "",
+        "Please complete this required field.",
+    ),
+    (
+        {
+            "type": "multi_static_select",
+            "options": [option(one) for one in "abc"],
+            "max_selected_items": 2,
+        },
+        ["a", "c"],
+        "selected_options",
+        [option("a"), option("c")],
+        ["a", "b", "c"],
+        "Please choose at most 2.",
+    ),
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[0]["type"])
+def test_each_kind_of_input_has_its_own_state(
+    slack: Slack, bot: Bot, entry: tuple[Any, ...]
+) -> None:
+    element, value, name, stored, wrong, reason = entry
+    block = {"type": "input", "block_id": "b", "label": text("B"), "element": element}
+    view_id = opened(slack, bot, {**MODAL, "blocks": [{**block, "element": {**element}}]})
+    (action_id,) = [b["element"]["action_id"] for b in stack(slack)[0]["blocks"]]
+    problem = problem_of(slack, "/submit", 422, user="ana", view_id=view_id, values={"b": wrong})
+    assert problem["errors"] == {"b": reason}
+    assert submit(slack, view_id, values={"b": value})["status"] == 200
+    state = bot.payload["view"]["state"]["values"]
+    assert state == {"b": {action_id: {"type": element["type"], name: stored}}}
+
+
+def test_an_input_that_dispatches_tells_of_each_entry(slack: Slack, bot: Bot) -> None:
+    rich = {"type": "rich_text_input", "action_id": "note"}
+    dispatching = {
+        "type": "input",
+        "block_id": "n",
+        "label": text("Note"),
+        "element": rich,
+        "dispatch_action": True,
+    }
+    view_id = opened(slack, bot, {**MODAL, "blocks": [dispatching]})
+    entry = {"user": "ana", "view_id": view_id, "block_id": "n", "action_id": "note"}
+    slack.act("/click", **entry, value="so", values={"n": "so"})
+    (action,) = bot.payload["actions"]
+    assert (action["type"], action["block_id"]) == ("rich_text_input", "n")
+    section = action["rich_text_value"]["elements"][0]
+    assert section["elements"] == [{"type": "text", "text": "so"}]
+    state = bot.payload["view"]["state"]["values"]["n"]["note"]
+    assert state["rich_text_value"] == action["rich_text_value"]
