@@ -53,6 +53,7 @@ class AuditType(StrEnum):
     BREAKER_RESET = "breaker.reset"
     BREAKER_CLOCK_STEP = "breaker.clock_step"
     CARD_POSTED = "card.posted"
+    CARD_REVEALED = "card.revealed"
     DELIVERY_FAILED = "delivery.failed"
     ALERT_RAISED = "alert.raised"
     ALERT_POSTED = "alert.posted"

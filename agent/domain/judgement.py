@@ -85,7 +85,7 @@ def judge(
     entitled = entitle(actor, role_needed(approval, decision), register, now)
     if isinstance(entitled, Denial):
         return entitled
-    own = _own_request(approval, entitled.actor, decision.verdict)
+    own = _own(approval, entitled.actor, decision.verdict)
     if own is not None:
         return own
     ended = _ended(approval, entitled.actor, decision, votes)
@@ -170,9 +170,16 @@ def _unverified(evidence: str) -> Denial:
     )
 
 
-def _own_request(approval: Approval, actor: Actor, verdict: Verdict) -> Denial | None:
-    if approval.customer_id in actor.customer_ids():
-        return Denial(RefusalCode.SELF_APPROVAL, "This is your own request; somebody else decides.")
+def own_request(approval: Approval, actor: Actor) -> Denial | None:
+    """Refuse a person's word on what they asked for as a customer."""
+    if approval.customer_id not in actor.customer_ids():
+        return None
+    return Denial(RefusalCode.SELF_APPROVAL, "This is your own request; somebody else decides.")
+
+
+def _own(approval: Approval, actor: Actor, verdict: Verdict) -> Denial | None:
+    if own := own_request(approval, actor):
+        return own
     # An editor may think again: another edit of theirs is judged by the whole chain.
     if verdict is not Verdict.EDIT and actor.did(approval.edited_by):
         return Denial(RefusalCode.SELF_APPROVAL, "You edited this request; somebody else decides.")

@@ -40,10 +40,14 @@ def section(text: str) -> Block:
     return {"type": "section", "text": plain(text)}
 
 
-def fields(pairs: Sequence[tuple[str, str]]) -> Block:
-    """Return up to five labelled values: our label in bold, and beside it the value, literal."""
+def fields(pairs: Sequence[tuple[str, str]], accessory: Block | None = None) -> Block:
+    """Return up to five labelled values: our label in bold, and beside it the value, literal.
+
+    An `accessory` is a button to the right of them.
+    """
     cells = [(ours(f"*{label}*"), plain(value)) for label, value in pairs]
-    return {"type": "section", "fields": [cell for pair in cells for cell in pair]}
+    found: Block = {"type": "section", "fields": [cell for pair in cells for cell in pair]}
+    return found if accessory is None else found | {"accessory": accessory}
 
 
 def context(*elements: Block) -> Block:

@@ -39,6 +39,11 @@ def details_button(approval: Approval) -> Block:
     return on(approval, Action.REVIEW, "Details")
 
 
+def reveal_button(approval: Approval) -> Block:
+    """Return the button that shows what is masked, to those who may decide."""
+    return on(approval, Action.REVEAL, "Reveal")
+
+
 def review_button(approval: Approval) -> Block:
     """Return the only way to approve what is too long for a card."""
     return on(approval, Action.REVIEW, "Review", "primary")

@@ -12,7 +12,6 @@ from bot.slack.blocks import (
     Block,
     actions,
     fallback,
-    fields,
     header,
     line,
     plain,
@@ -92,10 +91,11 @@ def _whole(
         header(title(approval)),
         *stopped_banner(view),
         *_present(parts.difference(approval, people, difference_limit)),
-        fields(parts.facts(view)),
+        parts.facts_block(view, offer_reveal=_is_open(view, now)),
+        *parts.money(approval, classic=classic),
         parts.reasons(approval),
+        *parts.substance(view),
         *parts.words(view),
-        *parts.substance(view, classic=classic),
         parts.payload(approval),
         parts.small_print(approval),
         *_progress(view, now, people),
@@ -114,10 +114,11 @@ def brief_card(
             header(title(approval)),
             *stopped_banner(view),
             *_present(parts.difference(approval, people, limit)),
-            fields([(label, clip(value, limit)) for label, value in parts.facts(view)]),
+            parts.facts_block(view, offer_reveal=_is_open(view, now), limit=limit),
+            *parts.money(approval, classic=True),
             parts.reasons(approval, limit),
+            *parts.substance(view, limit),
             *parts.words(view, limit),
-            *parts.substance(view, classic=True, limit=limit),
             parts.small_print(approval),
             *_progress(view, now, people),
             *(ending(view, now, people, replacement_url, limit) or _review_only(view)),
@@ -184,7 +185,7 @@ def _confirm_words(view: ApprovalView) -> str:
     """Return what the click does, at most 300 characters: no long text hides the rest."""
     approval = view.approval
     email, flag = email_of(approval), flag_of(approval)
-    person = clip(visible(view.customer_name), _CONFIRM_PART) or "the customer"
+    person = clip(visible(parts.customer_name(view)), _CONFIRM_PART) or "the customer"
     if email is not None:
         told = f"It leaves for {clip(emails.audience(email), _CONFIRM_PART)}, and cannot be undone"
     elif flag is not None:
@@ -193,20 +194,27 @@ def _confirm_words(view: ApprovalView) -> str:
         named = "" if approval.order_id is None else f" on order {visible(approval.order_id)}"
         amount = approval.tool if approval.amount is None else str(approval.amount)
         told = f"{clip(f'{amount}{named}', _CONFIRM_PART)} goes to {person}"
-    return f"{told}. Approvals so far: {progress_words(view)}."[:_CONFIRM_LIMIT]
+    return f"{told.removesuffix('.')}. Approvals so far: {progress_words(view)}."[:_CONFIRM_LIMIT]
 
 
 def _progress(view: ApprovalView, now: datetime, people: People) -> list[Block]:
     votes = tuple(vote for vote in view.votes if vote.verdict == "approve")
-    waiting = view.approval.status is Status.PENDING and not is_past(view.approval.expires_at, now)
-    if not votes or not waiting:
+    if not _is_open(view, now):
         return []
+    if not votes:
+        return parts.taken(view)
     return [
+        *parts.taken(view),
         rich(
             line(
                 word(progress_words(view, " approvals"), "bold"),
                 word(": "),
                 *signatures(votes, people),
             )
-        )
+        ),
     ]
+
+
+def _is_open(view: ApprovalView, now: datetime) -> bool:
+    approval = view.approval
+    return approval.status is Status.PENDING and not is_past(approval.expires_at, now)

@@ -14,6 +14,7 @@ from agent.domain.roles import Channel, Role
 from agent.ports import DeliveryKind
 from agent.steps.ask_again import ask_again
 from agent.steps.permission import Order, Where, permit, refuse
+from agent.steps.reveal import reveal
 from agent.steps.review import answer_review
 from bot.slack import edits, forms, modals
 from bot.slack.blocks import Block
@@ -66,6 +67,19 @@ class Clicks:
     def review(self, body: Body, ack: Ack) -> None:
         """Open everything about a request, whether it still waits or not."""
         self._open(body, self._everything, lambda _: True)
+        ack()
+
+    def reveal(self, body: Body, ack: Ack) -> None:
+        """Show what is masked to somebody who may decide; others read in private why not."""
+        if found := self._named(body):
+            click, approval = found
+            order = Order(click.identity, Channel.SLACK, "")
+            step = partial(reveal, self.edge.desk, approval.id, order, "request")
+            answer = self.edge.order(click.identity, step)
+            if isinstance(answer, Refused):
+                self.edge.tell(click.channel_id, click.user.id, answer.message)
+            else:
+                self.edge.open_view(click, modals.revealed_modal(answer))
         ack()
 
     def break_glass(self, body: Body, ack: Ack) -> None:

@@ -99,6 +99,7 @@ def _listen(app: App, edge: Edge) -> None:
     app.action(Action.EDIT.value)(clicks.edit)
     app.action(Action.REJECT.value)(clicks.reject)
     app.action(Action.REVIEW.value)(clicks.review)
+    app.action(Action.REVEAL.value)(clicks.reveal)
     app.action(Action.BREAK_GLASS.value)(clicks.break_glass)
     app.action(Action.REVOKE.value)(clicks.revoke)
     app.action(Action.ASK_AGAIN.value)(clicks.ask_again)

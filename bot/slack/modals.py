@@ -8,9 +8,11 @@ from bot.slack.blocks import (
     Block,
     actions,
     code_block,
+    context,
     fields,
     header,
     line,
+    plain,
     quote,
     rich,
     section,
@@ -81,6 +83,19 @@ def details_modal(view: ApprovalView, people: People) -> Block:
     return modal(View.DETAILS, subject(view.approval), _everything(view, people))
 
 
+def revealed_modal(view: ApprovalView) -> Block:
+    """Return what a card masks, whole: who the customer is, and what they and the agent said."""
+    return modal(
+        View.REVEALED,
+        "Not masked",
+        [
+            fields(parts.facts(view, revealed=True)),
+            *_words(view, revealed=True),
+            context(plain("The trail keeps that you have seen this.")),
+        ],
+    )
+
+
 def notice_modal(heading: str, text: str) -> Block:
     """Return a view that only says something, such as who decided meanwhile."""
     return modal(View.NOTICE, heading, [section(clip(visible(text, lines=True), _TEXT))])
@@ -98,10 +113,11 @@ def _everything(view: ApprovalView, people: People) -> list[Block]:
     blocks = [
         header(title(approval)),
         *([] if edited is None else [edited]),
-        fields(parts.facts(view)),
+        parts.facts_block(view, offer_reveal=True),
+        *parts.money(approval, classic=True),
         parts.reasons(approval),
+        *parts.substance(view),
         *_words(view),
-        *parts.substance(view, classic=True),
         rich(line(word("Exactly this will run", "bold"))),
         *(rich(code_block(piece)) for piece in chunks(parts.payload_text(approval), _TEXT)),
         rich(line(word("sha256 "), word(approval.payload_hash, "code"))),
@@ -112,13 +128,18 @@ def _everything(view: ApprovalView, people: People) -> list[Block]:
     return blocks
 
 
-def _words(view: ApprovalView) -> list[Block]:
-    """Return the free texts whole, in pieces that Slack takes."""
+def _words(view: ApprovalView, *, revealed: bool = False) -> list[Block]:
+    """Return the free texts whole, in pieces that Slack takes; masked unless `revealed`."""
+
+    def quoted(text: str) -> list[Block]:
+        return _quoted(text if revealed else parts.masked(view, text))
+
     said = [rich(line(word("The customer wrote", "bold")))] if view.customer_words else []
     for number, text in enumerate(view.customer_words):
         said += [rich(line(word("and then", "italic")))] if number else []
-        said += _quoted(text)
-    return [*said, rich(parts.agent_heading(view.approval)), *_quoted(view.approval.model_reason)]
+        said += quoted(text)
+    reason = quoted(view.approval.model_reason)
+    return [rich(parts.agent_heading(view.approval)), *reason, *said]
 
 
 def _quoted(text: str) -> list[Block]:

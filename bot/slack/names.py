@@ -10,6 +10,7 @@ class Action(StrEnum):
     EDIT = "approval_edit"
     REJECT = "approval_reject"
     REVIEW = "approval_review"
+    REVEAL = "approval_reveal"
     BREAKER_ACKNOWLEDGE = "breaker_acknowledge"
     ALERT_ACKNOWLEDGE = "alert_acknowledge"
     BREAK_GLASS = "approval_break_glass"
@@ -24,7 +25,7 @@ class Action(StrEnum):
 
 
 class View(StrEnum):
-    """The `callback_id` of a modal; the last two have nothing to submit."""
+    """The `callback_id` of a modal; the last three have nothing to submit."""
 
     EDIT = "edit_form"
     REJECT = "reject_form"
@@ -37,6 +38,7 @@ class View(StrEnum):
     REVIEW_FLAG = "review_flag_form"
     BREAKER_RESET = "breaker_reset_form"
     DETAILS = "details"
+    REVEALED = "revealed"
     NOTICE = "notice"
 
 

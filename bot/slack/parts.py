@@ -7,9 +7,10 @@ from agent.domain.approvals import Approval, ApprovalView, Status, amount_of
 from agent.domain.ids import ActorId
 from agent.domain.money import Money
 from agent.domain.payload import Json
+from agent.domain.privacy import Known, known, mask, mask_name
 from agent.tools.effects import order_of
-from agent.tools.levels import weigh
-from bot.slack import emails, flags
+from agent.tools.levels import Level, weigh
+from bot.slack import buttons, emails, flags
 from bot.slack.blocks import (
     Block,
     Row,
@@ -17,16 +18,18 @@ from bot.slack.blocks import (
     changed,
     code_block,
     context,
+    emoji,
+    fields,
     line,
     lines,
     mention,
+    moment,
     moment_token,
     ours,
     plain,
     quote,
     rich,
     table,
-    utc,
     word,
 )
 from bot.slack.proposals import email_of, flag_of, read_email
@@ -38,19 +41,61 @@ People = Mapping[ActorId, str]
 _FIELD_LIMIT = 1_900
 _BRIEF_FINDINGS = 6
 _MODEL_LIMIT = 200
+_WAS_LIMIT = 200
+_SIGNS = {Level.LOW: "🟢", Level.MEDIUM: "🟠", Level.HIGH: "🔴"}
 
 
-def facts(view: ApprovalView) -> list[tuple[str, str]]:
-    """Return who and what at a glance: at most ten labelled values of one line each."""
+def facts(view: ApprovalView, *, revealed: bool = False) -> list[tuple[str, str]]:
+    """Return who and what at a glance: at most four labelled values of one line each.
+
+    The customer is masked unless `revealed`.
+    """
     approval = view.approval
-    customer = view.customer_name or f"{approval.customer_id} (unknown to the shop)"
     pairs = [
-        ("Customer", customer),
         ("Order", approval.order_id or "-"),
-        ("Requested", utc(approval.created_at)),
+        ("Customer", _customer(view, revealed=revealed)),
         ("Allowed by", "the policy") if approval.automatic else ("Approvals", progress_words(view)),
     ]
     return [(label, clip(visible(value), _FIELD_LIMIT)) for label, value in pairs]
+
+
+def facts_block(view: ApprovalView, *, offer_reveal: bool, limit: int = NO_LIMIT) -> Block:
+    """Return the facts, with the way to what is masked of them or of the texts, if offered."""
+    hidden = offer_reveal and is_masked(view)
+    return fields(
+        [(label, clip(value, limit)) for label, value in facts(view)],
+        buttons.reveal_button(view.approval) if hidden else None,
+    )
+
+
+def customer_name(view: ApprovalView) -> str:
+    """Return the customer's name as everybody in a channel may read it."""
+    return mask(mask_name(view.customer_name), _about(view))
+
+
+def masked(view: ApprovalView, text: str) -> str:
+    """Return a free text about a request as everybody in a channel may read it."""
+    return mask(text, _about(view))
+
+
+def is_masked(view: ApprovalView) -> bool:
+    """Tell whether a card of the request hides anything of the customer."""
+    texts = (*view.customer_words, view.approval.model_reason)
+    return any(masked(view, text) != text for text in texts) or _customer(
+        view, revealed=False
+    ) != _customer(view, revealed=True)
+
+
+def _about(view: ApprovalView) -> Known:
+    return known(view.customer_name, view.approval.payload_text)
+
+
+def _customer(view: ApprovalView, *, revealed: bool) -> str:
+    if not view.customer_name.strip(" "):
+        return f"{view.approval.customer_id} (unknown to the shop)"
+    name = view.customer_name if revealed else customer_name(view)
+    address = view.customer_email if revealed else masked(view, view.customer_email)
+    return f"{name} · {address}" if address else name
 
 
 def difference(approval: Approval, people: People, limit: int = NO_LIMIT) -> Block | None:
@@ -74,7 +119,10 @@ def difference(approval: Approval, people: People, limit: int = NO_LIMIT) -> Blo
 def level(approval: Approval) -> Row:
     """Return the level and the facts behind it as one row of a rich text."""
     weighed = weigh(approval)
-    return [word(f"Level {weighed.level}", "bold"), word(f" · {' · '.join(weighed.facts)}")]
+    return [
+        word(f"{_SIGNS[weighed.level]} Level {weighed.level}", "bold"),
+        word(f" · {' · '.join(weighed.facts)}"),
+    ]
 
 
 def reasons(approval: Approval, limit: int = NO_LIMIT) -> Block:
@@ -94,23 +142,23 @@ def reasons(approval: Approval, limit: int = NO_LIMIT) -> Block:
         found.append(line(word(f"… and {len(approval.findings) - most} more", "italic")))
     waiting = approval.status is Status.PENDING
     heading = word("Why it waits" if waiting else "Why it waited", "bold")
-    policy = word(f"The policy asks for {tier_words(approval.tier)}.")
+    policy = word(f" · the policy asks for {tier_words(approval.tier)}")
     if not found:
-        return rich(lines(level(approval), [], [heading], [policy]))
-    return rich(lines(level(approval), [], [heading]), bullets(*found), line(policy))
+        return rich(lines(level(approval), [heading, policy]))
+    return rich(lines(level(approval), [heading, policy]), bullets(*found))
 
 
 def words(view: ApprovalView, limit: int = NO_LIMIT) -> list[Block]:
-    """Return what the customer wrote and what the agent says, marked as theirs."""
+    """Return what the agent says and what the customer wrote, marked as theirs and masked."""
+    approval = view.approval
+    reason = clip(visible(masked(view, approval.model_reason), lines=True), limit)
     said: list[Block] = []
     for text in view.customer_words:
         # Slack draws neighbouring quotations as one.
         said += [line(word("and then", "italic"))] if said else []
-        said.append(quote(clip(visible(text, lines=True), limit)))
+        said.append(quote(clip(visible(masked(view, text), lines=True), limit)))
     customer = [rich(line(word("The customer wrote", "bold")), *said)] if said else []
-    approval = view.approval
-    reason = clip(visible(approval.model_reason, lines=True), limit)
-    return [*customer, rich(agent_heading(approval), quote(reason))]
+    return [rich(agent_heading(approval), quote(reason)), *customer]
 
 
 def agent_heading(approval: Approval) -> Block:
@@ -126,13 +174,16 @@ def agent_heading(approval: Approval) -> Block:
     )
 
 
-def money(approval: Approval, *, classic: bool) -> Block | None:
-    """Return the order's money before and after this refund; `classic` does without a table."""
+def money(approval: Approval, *, classic: bool) -> list[Block]:
+    """Return the order's money before and after a refund; `classic` does without a table.
+
+    Of what is no refund there is nothing.
+    """
     rows = _money_rows(approval)
-    if rows is None:
-        return None
+    if not rows:
+        return []
     if not classic:
-        return table(rows)
+        return [table(rows)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(
@@ -141,26 +192,20 @@ def money(approval: Approval, *, classic: bool) -> Block | None:
         )
         for row in rows
     ]
-    return rich(code_block("\n".join(lines)))
+    return [rich(code_block("\n".join(lines)))]
 
 
-def substance(view: ApprovalView, *, classic: bool, limit: int = NO_LIMIT) -> list[Block]:
-    """Return what the request is about, by tool: the order's money, the e-mail, or the flag.
-
-    Nothing is cut without a `limit`; with one, the money is left out and texts are cut to it.
-    """
+def substance(view: ApprovalView, limit: int = NO_LIMIT) -> list[Block]:
+    """Return the e-mail or the flag that a request is about; with a `limit` texts are cut to it."""
     approval = view.approval
     email, flag = email_of(approval), flag_of(approval)
     if email is not None:
         return emails.blocks(approval, email, view.customer_email, limit)
-    if flag is not None:
-        return [flags.block(flag, limit)]
-    table_or_text = money(approval, classic=classic) if limit == NO_LIMIT else None
-    return [] if table_or_text is None else [table_or_text]
+    return [] if flag is None else [flags.block(flag, limit)]
 
 
 def payload_text(approval: Approval, besides: frozenset[str] = frozenset()) -> str:
-    """Return everything the hash binds, one field a line, each value as JSON.
+    """Return everything the hash binds, one field a line, each value as JSON, edited ones first.
 
     Fields named in `besides` are left out: what shows them must show them whole.
     """
@@ -170,10 +215,16 @@ def payload_text(approval: Approval, besides: frozenset[str] = frozenset()) -> s
         ("policy_version", approval.policy_version),
     ]
     shown = {name: value for name, value in approval.payload.items() if name not in besides}
-    own = [(visible(name), _json(value)) for name, value in _leaves("", shown)]
-    rows = [*own, *((name, _json(value)) for name, value in bound)]
-    width = min(max(len(name) for name, _ in rows), 32)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+    before = dict(_leaves("", approval.proposed))
+    own = [
+        (visible(name), _json(value), "" if before.get(name) == value else _was(before.get(name)))
+        for name, value in _leaves("", shown)
+    ]
+    # What people have changed stands first.
+    own.sort(key=lambda row: row[2] == "")
+    rows = [*own, *((name, _json(value), "") for name, value in bound)]
+    width = min(max(len(name) for name, _, _ in rows), 32)
+    return "\n".join(f"{name:<{width}}  {value}{was}" for name, value, was in rows)
 
 
 def payload(approval: Approval) -> Block:
@@ -187,24 +238,47 @@ def payload(approval: Approval) -> Block:
     return rich(line(word(heading, "bold")), code_block(payload_text(approval, besides)))
 
 
+def taken(view: ApprovalView) -> list[Block]:
+    """Return who looks into a request that waits, and since when; nothing while nobody does."""
+    approval = view.approval
+    if approval.taken_by is None or approval.status is not Status.PENDING:
+        return []
+    since = [] if approval.taken_at is None else [word(" since "), moment(approval.taken_at)]
+    name = word(f" {visible(approval.taken_by)}", "bold")
+    return [rich(line(emoji("eyes"), name, word(" looks into it"), *since))]
+
+
 def small_print(approval: Approval) -> Block:
-    """Return ids, hash, policy, model, and the deadline in the reader's time zone."""
+    """Return ids, hash, policy, model, and both times in the reader's own zone."""
     ids = (
         f"`{escape(approval.id)}` · rev {approval.revision} · sha256 `{approval.short_hash()}`"
         f" · policy `{escape(approval.policy_version)}`"
     )
     model = plain(clip(visible(f"model {approval.model}"), _MODEL_LIMIT))
-    return context(ours(_deadline(approval)), ours(ids), model)
+    return context(ours(_times(approval)), ours(ids), model)
+
+
+def _times(approval: Approval) -> str:
+    asked = f"asked {moment_token(approval.created_at)}"
+    if approval.automatic:
+        return asked.capitalize()
+    if approval.status is Status.APPROVED and approval.use_by is not None:
+        return f"⏳ Good until {moment_token(approval.use_by)} · {asked}"
+    until = f"{_deadline(approval)} {moment_token(approval.expires_at)}"
+    return f"{f'*{until}*' if approval.status is Status.PENDING else until} · {asked}"
 
 
 def _deadline(approval: Approval) -> str:
-    if approval.automatic:
-        return f"Proposed {moment_token(approval.created_at)}"
-    if approval.status is Status.APPROVED and approval.use_by is not None:
-        return f"⏳ Good until {moment_token(approval.use_by)}"
-    words = {Status.PENDING: "⏳ Decide by", Status.EXPIRED: "Deadline was"}
-    # What people decided in time is drawn once more while its deadline is still to come.
-    return f"{words.get(approval.status, 'Deadline')} {moment_token(approval.expires_at)}"
+    match approval.status:
+        case Status.PENDING if approval.escalations:
+            return "⏫ Escalated, as nobody decided in time: decide by"
+        case Status.PENDING:
+            return "⏳ Decide by"
+        case Status.EXPIRED:
+            return "Deadline was"
+        case _:
+            # What people decided in time is drawn once more while its deadline is still to come.
+            return "Deadline"
 
 
 def _changes(approval: Approval, limit: int) -> tuple[list[Row], list[Block]]:
@@ -224,10 +298,10 @@ def _changes(approval: Approval, limit: int) -> tuple[list[Row], list[Block]]:
     return rows, []
 
 
-def _money_rows(approval: Approval) -> list[list[str]] | None:
+def _money_rows(approval: Approval) -> list[list[str]]:
     before, amount = approval.snapshot, approval.amount
     if before is None or amount is None or amount.currency != before.remaining.currency:
-        return None
+        return []
 
     def row(label: str, now: Money, after: Money) -> list[str]:
         return [label, now.plain(grouped=True), after.plain(grouped=True)]
@@ -241,7 +315,7 @@ def _money_rows(approval: Approval) -> list[list[str]] | None:
         [amount.currency, "Before", "After refund"],
         row("Order total", before.order_total, before.order_total),
         *paid,
-        row("Refunded", before.refunded, before.refunded.plus(amount)),
+        row("Refunded so far", before.refunded, before.refunded.plus(amount)),
         row("Left to refund", before.remaining, before.remaining.minus(amount)),
     ]
 
@@ -256,6 +330,10 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
                 yield from _leaves(f"{path}[{index}]", item)
         case _:
             yield path, value
+
+
+def _was(before: Json) -> str:
+    return f"   (proposed: {clip(_json(before), _WAS_LIMIT)})"
 
 
 def _json(value: Json) -> str:

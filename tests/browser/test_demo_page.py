@@ -38,7 +38,7 @@ def test_a_large_refund_waits_for_the_right_person(demo: Demo) -> None:
     expect(card).to_contain_text("amount_over_limit")
 
     card.get_by_role("button", name="Approve").click()
-    expect(demo.dialog).to_contain_text("160.00 USD on order ORD-1001 goes to Clara Nguyen")
+    expect(demo.dialog).to_contain_text("160.00 USD on order ORD-1001 goes to Clara N.")
     demo.dialog.get_by_role("button", name="Approve").click()
     whisper = demo.page.locator(".private", has_text="Only visible to you")
     expect(whisper).to_contain_text("Guests and inactive accounts may not decide")

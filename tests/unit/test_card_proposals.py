@@ -237,7 +237,7 @@ def test_a_flag_that_is_too_long_is_drawn_briefly() -> None:
     assert not card.complete
     assert weight(card.blocks) <= BUDGET
     assert "0.85" in flowing(card.blocks)
-    assert list(buttons(card.blocks)) == ["approval_review"]
+    assert list(buttons(card.blocks)) == ["approval_reveal", "approval_review"]
 
 
 def test_a_payload_of_another_shape_is_shown_as_it_is_stored() -> None:
