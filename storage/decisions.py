@@ -80,7 +80,7 @@ def add(tx: Tx, ballot: Ballot) -> None:
 
 def of(tx: Tx, approval_id: ApprovalId) -> tuple[Vote, ...]:
     """Return the votes on an approval, oldest first; of merged accounts as of the one person."""
-    return tuple(_read(row) for row in tx.all(_OF_APPROVAL, approval=approval_id))
+    return tuple(read_vote(row) for row in tx.all(_OF_APPROVAL, approval=approval_id))
 
 
 def approving(tx: Tx, approval_id: ApprovalId) -> tuple[tuple[ActorId, frozenset[Role]], ...]:
@@ -124,7 +124,8 @@ def _asked_at(tx: Tx, approval: Approval) -> datetime:
     return approval.created_at if row is None else from_micros(row["created_at"])
 
 
-def _read(row: Row) -> Vote:
+def read_vote(row: Row) -> Vote:
+    """Return the vote of a row that also says into whom its voter was merged."""
     return Vote(
         id=row["id"],
         approval_id=ApprovalId(row["approval_id"]),

@@ -1,7 +1,7 @@
 """Actors, the identities that lead to them, and the roles they hold."""
 
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, delete, insert, or_, select, text, update
 
@@ -29,6 +29,14 @@ _UPDATE = (
     update(actors)
     .where(actors.c.id == bindparam("actor"))
     .values(name=bindparam("new_name"), kind=bindparam("new_kind"), active=bindparam("new_active"))
+)
+_SAW_CLOCK = (
+    update(actors)
+    .where(
+        actors.c.id == bindparam("actor"),
+        or_(actors.c.utc_offset_s.is_(None), actors.c.utc_offset_s != bindparam("ahead")),
+    )
+    .values(utc_offset_s=bindparam("ahead"))
 )
 _ABSORBED = select(actors.c.id).where(actors.c.merged_into == bindparam("actor"))
 _MERGE = (
@@ -126,6 +134,17 @@ def change(tx: Tx, actor: Actor) -> None:
         new_kind=actor.kind.value,
         new_active=int(actor.active),
     )
+
+
+def saw_clock(tx: Tx, actor_id: ActorId, ahead_s: int) -> None:
+    """Note how many seconds a person's clock is ahead of UTC."""
+    tx.change(_SAW_CLOCK, actor=actor_id, ahead=ahead_s)
+
+
+def ahead_of_utc(tx: Tx, actor_id: ActorId) -> timedelta:
+    """Return how far a person's clock is ahead of UTC, nothing where nobody has said."""
+    row = tx.one(_BY_ID, actor=actor_id)
+    return timedelta() if row is None else timedelta(seconds=row["utc_offset_s"] or 0)
 
 
 def link(tx: Tx, actor_id: ActorId, identity: Identity) -> None:

@@ -18,6 +18,7 @@ from storage.transaction import Conflict, Tx
 # Named in the policy file itself: they count for as long as they are named there.
 POLICY = "policy"
 _NAME = 200
+_DAY_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class _Member:
     name: str
     kind: ActorKind
     active: bool
+    # Seconds that the person's clock is ahead of UTC.
+    ahead_s: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,9 @@ def _member(user_id: str, user: dict[str, Json], team_id: str) -> _Member:
     own = profile.get("real_name") if isinstance(profile, dict) else None
     name = own or user.get("real_name") or user_id
     active = not (user.get("deleted") or outsider or unproven)
-    return _Member(user_id, str(name)[:_NAME], kind, active)
+    ahead = user.get("tz_offset")
+    ahead_s = ahead if isinstance(ahead, int) and abs(ahead) < _DAY_S else 0
+    return _Member(user_id, str(name)[:_NAME], kind, active, ahead_s)
 
 
 def _write(
@@ -170,6 +175,7 @@ def _write(
     for member in seen.members.values():
         actor, fact = _upsert(tx, desk, member, f"{team_id}:{member.user_id}", seen_at)
         known[member.user_id] = actor
+        people.saw_clock(tx, actor.id, member.ahead_s)
         if fact is not None:
             yield fact
     for roster in seen.rosters:
