@@ -189,6 +189,7 @@ def cli() -> None:
                 upgrade=_upgrade,
                 os_user=getpass.getuser(),
                 witness=_witness,
+                public_url=lambda: load_settings().public_url,
             )
         )
     except CannotStart as problem:

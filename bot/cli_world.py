@@ -33,7 +33,8 @@ class World:
 
     `open_desk` yields a desk over the migrated database, alive until the block ends; `upgrade`
     migrates the database and returns its revision; `os_user` is who types; `pause` waits for a
-    running desk, in seconds; `witness` returns what proves the trail's signed heads.
+    running desk, in seconds; `witness` returns what proves the trail's signed heads; `public_url`
+    returns where other people's machines reach the desk, if that is set.
     """
 
     open_desk: Callable[[], AbstractContextManager[Desk]]
@@ -41,6 +42,7 @@ class World:
     os_user: str
     pause: Callable[[float], None] = time.sleep
     witness: Callable[[], Witness] = Witness
+    public_url: Callable[[], str | None] = lambda: None
 
     def identity(self) -> Identity:
         """Return how the desk knows the person who types."""

@@ -199,6 +199,9 @@ class Settings(BaseSettings):
     slack_oncall_channel: str | None = None
     slack_review_channel: str | None = None
 
+    # Where other people's machines reach the desk: Slack's requests come to /slack/events below it.
+    public_url: HttpUrl | None = None
+
     openai_api_key: SecretStr | None = None
     openai_base_url: HttpUrl | None = None
     openai_model: str = "gpt-5-mini"

@@ -17,6 +17,7 @@ from agent.ports import Ids
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.ledger_payments import LedgerPayments
 from agent.steps.receive import token_hash
+from bot.manifest import bot_events, bot_scopes, read_manifest
 from bot.sandbox.cast import CHANNELS, PEOPLE, USER_GROUPS
 from bot.sandbox.guard import SandboxGuard
 from bot.sandbox.mail_routes import mail_routes
@@ -121,7 +122,11 @@ def sandbox_mount(parts: Parts, slack: FastAPI, secrets: Secrets) -> Mount:
 
 
 def stand_in(secrets: Secrets, ids: Ids, desk: Desk, place: Place) -> FastAPI:
-    """Return the stand-in for Slack, reached by the desk under its own address."""
+    """Return the stand-in for Slack, reached by the desk under its own address.
+
+    The app is installed there as its manifest says, so what the manifest lacks is lacking here too.
+    """
+    manifest = read_manifest()
     return slack_sandbox(
         SlackSandboxConfig(
             bot_token=secrets.bot_token,
@@ -135,6 +140,8 @@ def stand_in(secrets: Secrets, ids: Ids, desk: Desk, place: Place) -> FastAPI:
             now=desk.clock.now,
             monotonic=time.monotonic,
             token=ids.secret,
+            scopes=bot_scopes(manifest),
+            events=bot_events(manifest),
         )
     )
 

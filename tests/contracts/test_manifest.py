@@ -2,18 +2,24 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from click.testing import CliRunner, Result
 from slack_sdk import WebClient
 
+from agent.domain.errors import InvalidInput
+from bot.cli import World, cli
+from bot.manifest import bot_events, for_http, for_socket, read_manifest, written
 from bot.slack import listeners
 from bot.slack.names import Action, View
-from tests.conventions.sources import ROOT, Source, dotted, parse, sources
+from tests.conventions.sources import Source, dotted, parse, sources
+from tests.support.slack_manifest import refused
 
 # Which bot scopes a method of the Web API needs; private channels have scopes of their own.
 SCOPES: dict[str, set[str]] = {
@@ -33,7 +39,7 @@ SCOPES: dict[str, set[str]] = {
     "views_publish": set(),
     "views_push": set(),
 }
-_METHOD = re.compile(r"(api|apps|auth|chat|conversations|im|usergroups|users|views)_[a-zA-Z_]+")
+_METHOD = re.compile(r"(apps|auth|chat|conversations|im|usergroups|users|views)_[a-zA-Z_]+")
 _REGISTERS = {"action", "command", "event", "view"}
 
 
@@ -45,6 +51,10 @@ def methods(source: Source) -> Iterator[str]:
                 value=ast.Name(id=holder) | ast.Attribute(attr=holder), attr=method
             ) if holder.endswith("client") and _METHOD.fullmatch(method):
                 yield method
+            case ast.Call(func=ast.Attribute(attr="api_call"), args=[ast.Constant(value=name), *_]):
+                yield str(name).replace(".", "_")
+            case _:
+                pass
 
 
 def listened(source: Source) -> Iterator[tuple[str, str]]:
@@ -71,8 +81,7 @@ def _used() -> set[str]:
 
 @pytest.fixture(scope="module")
 def manifest() -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text("utf-8"))
-    return document
+    return read_manifest()
 
 
 def test_every_method_in_use_is_one_of_the_table_and_of_the_library() -> None:
@@ -105,27 +114,97 @@ def test_every_command_offered_has_a_listener_and_the_other_way_round(
 def test_every_button_and_form_has_a_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     assert _names("action") == {action.value for action in Action}
-    silent = {View.DETAILS.value, View.NOTICE.value}
+    silent = {View.DETAILS.value, View.NOTICE.value, View.REVEALED.value}
     assert _names("view") == {view.value for view in View} - silent
 
 
-def test_slack_is_sent_to_one_address(manifest: dict[str, Any]) -> None:
-    addresses = {
-        manifest["settings"]["interactivity"]["request_url"],
-        manifest["settings"]["event_subscriptions"]["request_url"],
-        *(command["url"] for command in manifest["features"]["slash_commands"]),
-    }
-    (address,) = addresses
-    assert urlsplit(address).path == "/slack/events"
+def addresses(node: object) -> list[str]:
+    """Return every address that Slack would send to."""
+    match node:
+        case dict():
+            own = [node[name] for name in ("url", "request_url") if name in node]
+            return [*own, *(one for value in node.values() for one in addresses(value))]
+        case list():
+            return [one for value in node for one in addresses(value)]
+        case _:
+            return []
 
 
-def test_slack_takes_the_lengths(manifest: dict[str, Any]) -> None:
-    about = manifest["display_information"]
-    assert len(about["name"]) <= 35
-    assert len(about["description"]) <= 140
-    assert 175 <= len(about["long_description"]) <= 4_000
-    assert len(manifest["features"]["bot_user"]["display_name"]) <= 80
-    assert all(len(c["usage_hint"]) <= 1_000 for c in manifest["features"]["slash_commands"])
+def test_slack_takes_the_manifest_and_both_of_its_variants(manifest: dict[str, Any]) -> None:
+    assert refused(manifest) == []
+    over_http = for_http(manifest, "https://help.shop.example/desk/")
+    assert refused(over_http) == []
+    assert set(addresses(over_http)) == {"https://help.shop.example/desk/slack/events"}
+    assert len(addresses(over_http)) == len(addresses(manifest))
+    assert {urlsplit(one).path for one in addresses(manifest)} == {"/slack/events"}
+
+    over_a_socket = for_socket(manifest)
+    assert refused(over_a_socket) == []
+    assert addresses(over_a_socket) == []
+    settings = over_a_socket["settings"]
+    assert (settings["socket_mode_enabled"], settings["interactivity"]) == (
+        True,
+        {"is_enabled": True},
+    )
+    # What the app may do and hear is the same either way.
+    for one in (over_http, over_a_socket):
+        assert one["oauth_config"] == manifest["oauth_config"]
+        assert bot_events(one) == bot_events(manifest)
+        assert yaml.safe_load(written(one)) == one
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda m: m.update(shortcuts=[]), "/shortcuts: unknown field"),
+        (lambda m: m["settings"].update(socket_mode_enable=True), "unknown field: socket_mode_en"),
+        (lambda m: m["settings"].update(interactivity={}), "missing required field: is_enabled"),
+        (lambda m: m["display_information"].update(name="x" * 36), "less than 36"),
+        (lambda m: m["display_information"].update(long_description="x" * 174), "more than 174"),
+        (lambda m: m["features"]["bot_user"].update(display_name="x" * 81), "less than 81"),
+        (lambda m: m["features"]["slash_commands"][0].update(command="refunds"), "not match /"),
+        (lambda m: m["settings"]["interactivity"].pop("request_url"), "needs a request_url"),
+        (lambda m: m["features"]["slash_commands"][0].pop("url"), "needs a url"),
+        (lambda m: m["settings"]["event_subscriptions"].update(bot_events=["x"] * 101), "than 100"),
+    ],
+)
+def test_slack_refuses_a_manifest_with_a_slip(
+    manifest: dict[str, Any], change: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    wrong = deepcopy(manifest)
+    change(wrong)
+    assert [one for one in refused(wrong) if problem in one], refused(wrong)
+
+
+@pytest.mark.parametrize("url", ["http://desk.example", "desk.example", "https://", "https://a?b"])
+def test_an_address_that_slack_cannot_send_to_is_refused(
+    manifest: dict[str, Any], url: str
+) -> None:
+    with pytest.raises(InvalidInput, match="Slack sends to an https address"):
+        for_http(manifest, url)
+
+
+def test_the_command_prints_what_is_to_be_pasted(manifest: dict[str, Any]) -> None:
+    told = ("--url", "https://desk.shop.example")
+    assert yaml.safe_load(printed(*told).output) == for_http(manifest, told[1])
+    assert yaml.safe_load(printed("--socket").output) == for_socket(manifest)
+    assert yaml.safe_load(printed(public_url=told[1]).output) == for_http(manifest, told[1])
+    for words in ((), ("--socket", *told)):
+        assert printed(*words).exit_code == 2
+    refusal = printed("--url", "http://desk.shop.example")
+    assert (refusal.exit_code, refusal.output.partition(":")[0]) == (1, "invalid")
+
+
+def printed(*words: str, public_url: str | None = None) -> Result:
+    """Run `agent manifest …` where no desk can be opened."""
+    world = World(
+        open_desk=_no_desk, upgrade=lambda: "", os_user="ana", public_url=lambda: public_url
+    )
+    return CliRunner().invoke(cli, ["manifest", *words], obj=world)
+
+
+def _no_desk() -> NoReturn:
+    raise AssertionError("a manifest needs no desk")
 
 
 def test_methods_and_listeners_are_read_from_the_source() -> None:
@@ -134,6 +213,7 @@ app.event(names.OPENED)(asks.home)
 app.action(Action.APPROVE.value)(clicks.approve)
 self._client.chat_update(channel=channel)
 call = client.views_push if modal else edge.client.views_open
+client.api_call("chat.delete", json={})
 client.timeout
 """
     source = parse("x.py", text)
@@ -141,4 +221,5 @@ client.timeout
         ("event", "names.OPENED"),
         ("action", "Action.APPROVE.value"),
     ]
-    assert sorted(methods(source)) == ["chat_update", "views_open", "views_push"]
+    found = ["chat_delete", "chat_update", "views_open", "views_push"]
+    assert sorted(methods(source)) == found
