@@ -9,7 +9,8 @@ from sqlalchemy import and_, bindparam, insert, select, text, tuple_
 from agent.domain.audit import DESK_CHAIN, GENESIS, AuditType, event_hash
 from agent.domain.ids import ApprovalId, RunId
 from agent.domain.payload import Payload, canonical
-from storage.tables import audit, runs, settings
+from storage.audit_tables import audit
+from storage.tables import runs, settings
 from storage.times import to_micros
 from storage.transaction import Row, Tx
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlalchemy import and_, bindparam, delete, insert, select
 
 from agent.domain.heads import Head, Tip
-from storage.tables import audit, audit_grown, audit_heads
+from storage.audit_tables import audit, audit_grown, audit_heads
 from storage.transaction import Row, Tx
 
 _PAGE = 100

@@ -10,7 +10,8 @@ from agent.domain.approvals import Approval, ApprovalView, Vote
 from agent.domain.ids import ActorId, ApprovalId
 from agent.domain.roles import Channel, Role
 from storage import breaker, conversations
-from storage.tables import actors, approvals, customers, decisions
+from storage.outside_tables import customers
+from storage.tables import actors, approvals, decisions
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 

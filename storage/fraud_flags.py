@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, insert, select
 from agent.domain.fraud import FlagAction
 from agent.domain.ids import CustomerId
 from agent.ports import FlagRecord
-from storage.tables import fraud_flags
+from storage.outside_tables import fraud_flags
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 

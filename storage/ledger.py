@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, insert, select, text
 
 from agent.domain.money import Money
 from agent.ports import ProviderRefund, ProviderStatus
-from storage.tables import ledger_payments, ledger_refunds
+from storage.outside_tables import ledger_payments, ledger_refunds
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import bindparam, insert, select
 
-from storage.tables import mail_sink
+from storage.outside_tables import mail_sink
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 

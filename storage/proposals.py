@@ -15,7 +15,8 @@ from agent.domain.payload import parse_strict
 from agent.domain.policy_history import Asked, History, PastRow
 from agent.domain.policy_trial import SWITCHING, SwitchEvent
 from storage.approval_rows import from_row
-from storage.tables import approvals, audit, conversations, runs
+from storage.audit_tables import audit
+from storage.tables import approvals, conversations, runs
 from storage.times import from_micros, time_or_none, to_micros
 from storage.transaction import Row, Tx
 

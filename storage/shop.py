@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, exists, func, insert, or_, select, tex
 from agent.domain.ids import CustomerId
 from agent.domain.money import Money
 from agent.ports import Customer, OrderLine, ShopOrder
-from storage.tables import customers, order_lines, orders
+from storage.outside_tables import customers, order_lines, orders
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 

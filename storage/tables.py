@@ -1,6 +1,7 @@
-"""Every table. Times are integer microseconds UTC, money is minor units, flags are 0 or 1.
+"""Every table but those of the trail and the outside.
 
-The types are the plainest that both databases share, so that rows look the same on each.
+Times are integer microseconds UTC, money is minor units, flags are 0 or 1. The types
+are the plainest that both databases share, so that rows look the same on each.
 """
 
 from sqlalchemy import (
@@ -10,7 +11,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -18,115 +18,9 @@ from sqlalchemy import (
     text,
 )
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(column_0_label)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from storage import audit_tables, columns, outside_tables  # noqa: F401 - metadata holds them too
 
-
-def _flag(name: str) -> Column[int]:
-    return Column(name, Integer, nullable=False, default=0)
-
-
-# --- the shop -----------------------------------------------------------------------------------
-
-customers = Table(
-    "customers",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("email", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    UniqueConstraint("email"),
-)
-
-orders = Table(
-    "orders",
-    metadata,
-    Column("id", Text, primary_key=True),
-    # The id without '#', upper case: what a person types.
-    Column("reference", Text, nullable=False, unique=True),
-    Column("customer_id", Text, ForeignKey("customers.id"), nullable=False),
-    Column("currency", Text, nullable=False),
-    Column("total_minor", BigInteger, nullable=False),
-    _flag("paid"),
-    _flag("cancelled"),
-    Column("fulfillment", Text, nullable=False),
-    Column("placed_at", BigInteger, nullable=False),
-    Column("source", Text, nullable=False),
-    CheckConstraint("total_minor >= 0", name="total"),
-    Index("ix_orders_customer_id_placed_at", "customer_id", "placed_at"),
-)
-
-order_lines = Table(
-    "order_lines",
-    metadata,
-    Column("order_id", Text, ForeignKey("orders.id", ondelete="CASCADE"), nullable=False),
-    Column("line", Integer, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("sku", Text, nullable=False),
-    Column("quantity", Integer, nullable=False),
-    Column("price_minor", BigInteger, nullable=False),
-    _flag("final_sale"),
-    PrimaryKeyConstraint("order_id", "line"),
-    CheckConstraint("quantity > 0", name="quantity"),
-)
-
-# --- the embedded payment provider's own book ----------------------------------------------------
-
-ledger_payments = Table(
-    "ledger_payments",
-    metadata,
-    Column("order_id", Text, primary_key=True),
-    Column("currency", Text, nullable=False),
-    Column("captured_minor", BigInteger, nullable=False),
-    _flag("disputed"),
-    CheckConstraint("captured_minor >= 0", name="captured"),
-)
-
-ledger_refunds = Table(
-    "ledger_refunds",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),
-    Column("order_id", Text, ForeignKey("ledger_payments.order_id"), nullable=False, index=True),
-    Column("amount_minor", BigInteger, nullable=False),
-    Column("currency", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    CheckConstraint("amount_minor > 0", name="amount"),
-)
-
-# --- what the embedded providers of mail and fraud signals keep ---------------------------------
-
-mail_sink = Table(
-    "mail_sink",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("message_id", Text, nullable=False, index=True),
-    Column("envelope", Text, nullable=False),
-    Column("raw", Text, nullable=False),
-    Column("at", BigInteger, nullable=False),
-)
-
-fraud_flags = Table(
-    "fraud_flags",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),
-    Column("customer_id", Text, nullable=False),
-    Column("order_id", Text),
-    Column("score", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("signals", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    Index("ix_fraud_flags_customer_id_action", "customer_id", "action"),
-)
+metadata = columns.metadata
 
 # --- conversations and runs ----------------------------------------------------------------------
 
@@ -141,8 +35,8 @@ conversations = Table(
     Column("last_seq", Integer, nullable=False, default=0),
     Column("last_position", Integer, nullable=False, default=0),
     Column("read_seq", Integer, nullable=False, default=0),
-    _flag("handed_off"),
-    _flag("stop_requested"),
+    columns.flag("handed_off"),
+    columns.flag("stop_requested"),
     # The fenced lease of the turn under way (design.md §13).
     Column("fence", Integer, nullable=False, default=0),
     Column("lease_owner", Text),
@@ -220,7 +114,7 @@ approvals = Table(
     Column("confidence", Text),
     Column("model_reason", Text, nullable=False),
     Column("status", Text, nullable=False),
-    _flag("automatic"),
+    columns.flag("automatic"),
     Column("findings", Text, nullable=False),
     Column("tier_role", Text, nullable=False),
     Column("approvals_needed", Integer, nullable=False),
@@ -251,7 +145,7 @@ approvals = Table(
     # How often the provider's book was read without finding the refund, and when last.
     Column("clean_looks", Integer, nullable=False, default=0),
     Column("looked_at", BigInteger),
-    _flag("alerted"),
+    columns.flag("alerted"),
     # When its card was first there for people to see; null while nobody could have decided.
     Column("shown_at", BigInteger),
     # The highest level of reminding that was reached, and how many periods were added (§10).
@@ -337,7 +231,7 @@ decisions = Table(
     Column("reason", Text, nullable=False),
     Column("category", Text),
     Column("note", Text, nullable=False),
-    _flag("break_glass"),
+    columns.flag("break_glass"),
     UniqueConstraint("approval_id", "actor_id", "verdict", "break_glass"),
     # Who decided what lately.
     Index("ix_decisions_at", "at", "actor_id"),
@@ -384,7 +278,7 @@ breaker = Table(
     Column("trial_id", Text),
     Column("trial_until", BigInteger),
     Column("last_seen", BigInteger),
-    _flag("stopped"),
+    columns.flag("stopped"),
     # Who stopped everything, when and why; null while nothing is stopped.
     Column("stopped_by", Text),
     Column("stopped_at", BigInteger),
@@ -399,7 +293,7 @@ breaker_admissions = Table(
     Column("approval_id", Text, primary_key=True),
     Column("at", BigInteger, nullable=False),
     Column("generation", Integer, nullable=False),
-    _flag("trial"),
+    columns.flag("trial"),
     Index("ix_breaker_admissions_generation_at", "generation", "at"),
 )
 
@@ -419,7 +313,7 @@ outbox = Table(
     Column("approval_id", Text),
     Column("body", Text, nullable=False),
     Column("attempts", Integer, nullable=False, default=0),
-    _flag("ambiguous"),
+    columns.flag("ambiguous"),
     Column("created_at", BigInteger, nullable=False),
     Column("next_at", BigInteger),
     Column("lease_owner", Text),
@@ -522,6 +416,7 @@ slack_seen = Table(
     metadata,
     Column("key", Text, primary_key=True),
     Column("at", BigInteger, nullable=False, index=True),
+    Column("answer", Text, nullable=False),
 )
 
 # Whose Home tab is open, or was lately, and what it shows.
@@ -583,7 +478,7 @@ actors = Table(
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False),
     Column("kind", Text, nullable=False),
-    _flag("active"),
+    columns.flag("active"),
     Column("created_at", BigInteger, nullable=False),
     # The person this turned out to be: everything of theirs counts there.
     Column("merged_into", Text),
@@ -626,41 +521,6 @@ rosters = Table(
     # Slack's id of the user group, for naming it in a message.
     Column("group_id", Text),
     PrimaryKeyConstraint("role", "source"),
-)
-
-audit = Table(
-    "audit",
-    metadata,
-    Column("chain", Text, nullable=False),
-    Column("seq", Integer, nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("approval_id", Text),
-    # The very text that is hashed: canonical JSON of the whole event.
-    Column("body", Text, nullable=False),
-    Column("hash", Text, nullable=False),
-    PrimaryKeyConstraint("chain", "seq"),
-    Index("ix_audit_approval_id", "approval_id"),
-)
-
-audit_heads = Table(
-    "audit_heads",
-    metadata,
-    Column("number", Integer, primary_key=True),
-    Column("at", BigInteger, nullable=False),
-    # Canonical JSON of what is signed: number, time, the head of every chain, the head before.
-    Column("body", Text, nullable=False),
-    Column("signature", Text, nullable=False),
-)
-
-# Chains with events that no signed head covers yet. A trigger on `audit` writes it, so that the
-# mark is committed with the event: nothing can be appended and go unnoticed.
-audit_grown = Table(
-    "audit_grown",
-    metadata,
-    Column("chain", Text, primary_key=True),
-    # Its newest event.
-    Column("seq", Integer, nullable=False),
 )
 
 heartbeats = Table(

@@ -7,7 +7,9 @@ from agent.domain.approvals import Approval, Status
 from agent.ports import DeliveryKind, ProviderRefund, ProviderStatus
 from agent.providers.ledger_payments import LedgerPayments
 from agent.steps.breaker import breaker_status
-from storage.tables import audit, breaker_admissions, events, messages, orders
+from storage.audit_tables import audit
+from storage.outside_tables import orders
+from storage.tables import breaker_admissions, events, messages
 from tests.properties.world import STAFF_NOTE, World
 from tests.support.invariants import check_invariants
 from tests.support.outside import Json

@@ -34,7 +34,7 @@ from agent.steps.turn import take_turn
 from bot.sandbox.payments_faults import FaultyPayments
 from storage.engine import open_engine
 from storage.heartbeats import REPLICA, beat, forget
-from storage.tables import ledger_payments, ledger_refunds
+from storage.outside_tables import ledger_payments, ledger_refunds
 from storage.transaction import Store
 from tests.support.desk import ScriptedModel, Story, tell_story
 from tests.support.doubles import CountingIds, HandClock

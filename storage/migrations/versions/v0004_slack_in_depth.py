@@ -89,6 +89,7 @@ def upgrade() -> None:
         "slack_seen",
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("answer", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_slack_seen")),
     )
     op.create_index(op.f("ix_slack_seen_at"), "slack_seen", ["at"], unique=False)
