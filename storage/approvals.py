@@ -43,6 +43,7 @@ _MUTABLE = (
 )
 _INSERT = insert(approvals)
 _GET = select(approvals).where(approvals.c.id == bindparam("approval"))
+_RUN_OF = select(approvals.c.run_id).where(approvals.c.id == bindparam("approval"))
 _LOCK = _GET.with_for_update(key_share=True)
 _MOVE = (
     update(approvals)
@@ -286,6 +287,12 @@ def get(tx: Tx, approval_id: ApprovalId, *, lock: bool = False) -> Approval | No
     """Return the approval, None if there is none; raises Corrupt if the row does not validate."""
     row = tx.one(_LOCK if lock else _GET, approval=approval_id)
     return None if row is None else from_row(row)
+
+
+def run_of(tx: Tx, approval_id: ApprovalId) -> RunId | None:
+    """Return the run of an approval, None if there is no such approval."""
+    row = tx.one(_RUN_OF, approval=approval_id)
+    return None if row is None else RunId(row["run_id"])
 
 
 def lock(tx: Tx, approval_id: ApprovalId) -> Approval:

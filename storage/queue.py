@@ -12,7 +12,8 @@ from agent.domain.ids import ActorId, ApprovalId
 from agent.domain.queue import Deed, Waiting
 from storage.approval_rows import from_row
 from storage.decisions import read_vote
-from storage.tables import actors, approvals, customers, decisions
+from storage.outside_tables import customers
+from storage.tables import actors, approvals, decisions
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 

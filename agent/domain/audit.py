@@ -63,6 +63,7 @@ class AuditType(StrEnum):
     ACTOR_CHANGED = "actor.changed"
     SHOP_IMPORTED = "shop.imported"
     POLICY_TRIED = "policy.tried"
+    SLACK_ACTED = "slack.acted"
 
 
 def event_hash(previous: str, body: str) -> str:

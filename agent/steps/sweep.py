@@ -25,6 +25,7 @@ from agent.steps import breaker as breaker_step
 from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt, settle
 from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show, slack_message
+from agent.steps.repeat import forget_answers
 from agent.tools.effects import EffectAnswer, Recorded
 from storage import approvals, attempts, audit, breaker, heartbeats, outbox, runs
 from storage.transaction import Tx
@@ -47,6 +48,7 @@ class Swept:
 def sweep(desk: Desk) -> Swept:
     """Do all that is due; each row in its own transaction, so one bad row holds up no other."""
     release_dead(desk)
+    forget_answers(desk)
     return Swept(
         expired=_each(desk, _expire_next),
         lost=_each(desk, _lose_next),

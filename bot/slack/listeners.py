@@ -1,9 +1,11 @@
 """The Bolt app: every name of the manifest meets its listener, and nothing goes unanswered."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
-from slack_bolt import App, BoltRequest, BoltResponse
+from slack_bolt import Ack, App, BoltRequest, BoltResponse
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.error import BoltUnhandledRequestError
 from slack_sdk import WebClient
@@ -14,12 +16,15 @@ from bot.slack.edge import Edge
 from bot.slack.looking import Looking
 from bot.slack.modals import notice_modal
 from bot.slack.names import Action, View
+from bot.slack.once import Once, StillAtWork, acknowledged
 from bot.slack.orders import Orders
 from bot.slack.payloads import Body, Click, described, read, sender
 from bot.slack.submissions import Submissions
 from bot.slack.switches import Switches
 
 _LOG = logging.getLogger(__name__)
+
+_Listener: TypeAlias = Callable[[Body, Ack], None]
 
 _TROUBLE = (
     "Something went wrong on our side. Nothing was decided unless the card says so; please try "
@@ -58,8 +63,9 @@ def slack_app(edge: Edge, signing_secret: str) -> App:
     )
     # It writes the whole body of a request that nobody signed, line breaks and all.
     logging.getLogger("slack_bolt.RequestVerification").disabled = True
-    _listen(app, edge)
-    app.error(_Troubles(edge).answer)
+    once = Once(edge.desk)
+    _listen(_Heard(app, once), edge)
+    app.error(_Troubles(edge, once).answer)
     return app
 
 
@@ -92,7 +98,42 @@ def _plain_headers(headers: Mapping[str, str]) -> dict[str, str | Sequence[str]]
     return dict(known)
 
 
-def _listen(app: App, edge: Edge) -> None:
+class _Heard:
+    """The app as the listeners are registered with it: what comes twice reaches them once."""
+
+    def __init__(self, app: App, once: Once) -> None:
+        self._app = app
+        self._once = once
+
+    def action(self, action_id: str) -> Callable[[_Listener], None]:
+        return lambda listener: self._answered(self._app.action(action_id), listener)
+
+    def view(self, callback_id: str) -> Callable[[_Listener], None]:
+        return lambda listener: self._answered(self._app.view(callback_id), listener)
+
+    def command(self, command: str) -> Callable[[_Listener], None]:
+        return lambda listener: self._answered(self._app.command(command), listener)
+
+    def event(self, kind: str) -> Callable[[Callable[[Body], None]], None]:
+        """Hear an event; Slack wants no more of an answer than that it has arrived."""
+
+        def acknowledge(body: Body, ack: Ack, listener: Callable[[Body], None]) -> None:
+            listener(body)
+            ack()
+
+        return lambda listener: self._answered(
+            self._app.event(kind), partial(acknowledge, listener=listener)
+        )
+
+    def _answered(self, register: Callable[..., object], listener: _Listener) -> None:
+        # Bolt gives a listener what its parameters are called.
+        def listen(body: Body, ack: Ack) -> None:
+            ack.response = self._once.answer(body, partial(acknowledged, listener, body))
+
+        register(listen)
+
+
+def _listen(app: _Heard, edge: Edge) -> None:
     clicks, submissions, orders = Clicks(edge), Submissions(edge), Orders(edge)
     switches, looking = Switches(edge), Looking(edge)
     app.action(Action.APPROVE.value)(clicks.approve)
@@ -135,13 +176,17 @@ def _gone(body: Body) -> None:
 class _Troubles:
     """Answers what no listener knows, and what a listener failed on."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Edge, once: Once) -> None:
         self._edge = edge
+        self._once = once
 
     def answer(self, error: Exception, body: Body) -> BoltResponse:
         """Note an unknown interaction, log anything else, and let the person see something."""
         if isinstance(error, BoltUnhandledRequestError):
-            return self._unknown(body)
+            return self._once.answer(body, partial(self._unknown, body))
+        if isinstance(error, StillAtWork):
+            # Without an ack it comes again; the person has nothing to read about it.
+            return BoltResponse(status=503)
         _LOG.error("a request of Slack failed", exc_info=error)
         if body.get("type") == "view_submission":
             return _update("Something went wrong", _TROUBLE)

@@ -165,7 +165,7 @@ def sender(body: Body) -> Identity:
     of_user = user if isinstance(user, dict) else {"id": body.get("user_id")}
     of_team = team if isinstance(team, dict) else {"id": body.get("team_id")}
     team_id = of_user.get("team_id") or of_team.get("id") or _UNKNOWN
-    return Identity("slack", f"{_shown(team_id)}:{_shown(of_user.get('id') or _UNKNOWN)}")
+    return Identity("slack", f"{shown(team_id)}:{shown(of_user.get('id') or _UNKNOWN)}")
 
 
 def described(body: Body) -> Payload:
@@ -177,9 +177,11 @@ def described(body: Body) -> Payload:
         "action_id": action.get("action_id") if isinstance(action, dict) else None,
         "value": action.get("value") if isinstance(action, dict) else None,
         "callback_id": view.get("callback_id") if isinstance(view, dict) else None,
+        "text": body.get("text") if "command" in body else None,
     }
-    return {name: _shown(value) for name, value in found.items() if value is not None}
+    return {name: shown(value) for name, value in found.items() if value is not None}
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return something that was sent, short and harmless."""
     return clip(visible(str(value)), _SHOWN)

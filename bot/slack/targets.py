@@ -65,6 +65,24 @@ class StopTarget(_Named):
     since: Annotated[int, Field(ge=0)] | None
 
 
+class _Bound(BaseModel):
+    """What every target of an approval has, whatever else it may carry."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    id: Annotated[str, Field(pattern=r"^apr_[0-9A-Z]{26}$")]
+    rev: Annotated[int, Field(ge=0, le=1_000_000)]
+    h: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+
+def named(text: str | None) -> _Bound | None:
+    """Return which approval a button or a form of any kind is about; None for none."""
+    try:
+        return _Bound.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
 def read_target(text: str | None) -> Target | None:
     """Read a button's value; None when this product did not write it."""
     try:
