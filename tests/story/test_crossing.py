@@ -144,11 +144,16 @@ def test_what_is_asked_again_meets_the_same_from_the_customer(patient: Story, ot
         patient.clock.at = row.expires_at
         patient.sweeps()
         call = other.refund_call(f"{(6000 + number) / 100:.2f}", "ORD-1004", call_id=f"c{number}")
+        other.model.calls(call)
+        other.model.says("I have asked for it.")
         answers = at_once(
             lambda: ask_again(patient.desk, row.id, patient.order(MIA)),  # noqa: B023
-            lambda: other.proposes(row.conversation_id, call),  # noqa: B023
+            lambda: other.says(row.conversation_id, "please"),  # noqa: B023
         )
         assert not any(isinstance(answer, Exception) for answer in answers), answers
+        # Whoever holds the conversation at that moment makes the turn wait for the next look.
+        other.rests()
+        assert not other.model.answers
         assert len(patient.all(Status.PENDING)) == 1
         for left in patient.all(Status.PENDING):
             patient.rejects(MIA, left)

@@ -10,6 +10,7 @@ import os
 import pwd
 import secrets
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 # Every commit still reaches the operating system: killing the server loses none.
 _FAST = {"fsync": "off", "full_page_writes": "off"}
 _DEADLINE_S = 60
+_PLACE_LENGTH = 60
 
 # Stops the server when its standard input ends: on request, and also when the tests were killed.
 _WATCHDOG = 'read -r _; "$1" stop --silent --wait --mode=immediate --pgdata="$2"; rm -rf "$3"'
@@ -47,8 +49,7 @@ def running_postgres(*, durable: bool = False) -> Iterator[str]:
     a power cut, as a measurement needs it; without it nothing waits for the disk.
     """
     user = _server_user()
-    # A socket's path may have about 100 characters, and everybody may enter /tmp.
-    home = Path(tempfile.mkdtemp(prefix="desk-postgres-", dir="/tmp"))
+    home = Path(tempfile.mkdtemp(prefix="desk-postgres-", dir=_place()))
     try:
         pg_ctl = _programs(home, user) / "pg_ctl"
         data = home / "data"
@@ -97,6 +98,17 @@ def fresh_database(admin_url: str, *, template: str = "template1") -> Iterator[s
         yield url.set(database=name).render_as_string(hide_password=False)
     finally:
         _execute(url, SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
+
+
+def _place() -> Path:
+    """Return where the server lives: with the other temporary files, which may be in memory.
+
+    A socket's path may have about 100 characters, and the server's user must get to it; where
+    either fails it is /tmp.
+    """
+    wanted = Path(tempfile.gettempdir()).resolve()
+    open_to_all = all(part.stat().st_mode & stat.S_IXOTH for part in (wanted, *wanted.parents))
+    return wanted if open_to_all and len(str(wanted)) <= _PLACE_LENGTH else Path(os.sep, "tmp")
 
 
 def _server_user() -> _User:
