@@ -5,9 +5,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Dialect, Engine
 from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -68,11 +68,19 @@ class _Plan:
 
 
 class _Plans:
-    """The plans of one engine; statements are module constants, so there are few."""
+    """The plans for one kind of database; statements are module constants, so there are few."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._dialect = engine.dialect
+    _shared: ClassVar[dict[tuple[str, str], "_Plans"]] = {}
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
         self._plans: dict[tuple[ClauseElement, frozenset[str] | None], _Plan] = {}
+
+    @classmethod
+    def for_engine(cls, engine: Engine) -> "_Plans":
+        """Return what every engine of this kind shares: a plan says nothing of the server."""
+        dialect = engine.dialect
+        return cls._shared.setdefault((dialect.name, dialect.driver), cls(dialect))
 
     def of(self, statement: ClauseElement, columns: frozenset[str] | None = None) -> _Plan:
         """Return the plan of a statement; `columns` are those that an insert is given."""
@@ -186,7 +194,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         """Keep the engine; connections are made on first use."""
         self._engine = engine
-        self._plans = _Plans(engine)
+        self._plans = _Plans.for_engine(engine)
         self._slot = threading.Lock() if engine.dialect.name == "sqlite" else None
 
     @property

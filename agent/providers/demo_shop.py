@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -88,7 +89,7 @@ def seed_demo_shop(store: Store, now: datetime) -> None:
 
     What is there already stays as it is, with its dates and with whatever was refunded since.
     """
-    catalogue = _Catalogue.model_validate(yaml.safe_load(_CATALOGUE.read_text("utf-8")))
+    catalogue = _catalogue()
     with store.transaction() as tx:
         owners = shop.ensure_customers(tx, list(catalogue.newcomers(now)))
         references = [order.id for one in catalogue.customers for order in one.orders]
@@ -110,3 +111,9 @@ def seed_demo_shop(store: Store, now: datetime) -> None:
                 continue
             at = now - timedelta(hours=order.refunded_hours_ago)
             ledger.catch_up(tx, {sold.id: order.money(order.refunded)}, at)
+
+
+@cache
+def _catalogue() -> _Catalogue:
+    """Read the catalogue, once in a process."""
+    return _Catalogue.model_validate(yaml.safe_load(_CATALOGUE.read_text("utf-8")))

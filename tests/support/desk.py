@@ -3,10 +3,8 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-import yaml
 from sqlalchemy import text
 
 from agent.desk import Desk, Lane
@@ -35,16 +33,16 @@ from storage import approvals, audit, conversations, mail_sink, people, runs
 from storage.heartbeats import REPLICA, beat
 from storage.mail_sink import KeptMail
 from storage.transaction import Store
+from tests.support.builders import policy_document
 from tests.support.doubles import CountingIds, HandClock
 from tests.support.scripted import KeepingNotifier, ScriptedModel
 
 SENDER = Sender("ShopStream", "support@shopstream.example")
-POLICY_FILE = Path(__file__).parents[2] / "agent" / "policy.yml"
 
 
 def shipped_policy(**refunds: object) -> Policy:
     """Return the shipped policy with some refund rules replaced."""
-    document = yaml.safe_load(POLICY_FILE.read_text())
+    document = policy_document()
     document["refunds"] |= refunds
     return read_policy(document)
 
