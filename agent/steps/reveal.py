@@ -1,7 +1,6 @@
 """A person sees what a channel's card masks, if they may decide; the trail keeps that they did."""
 
 from agent.desk import Desk
-from agent.domain.approvals import ApprovalView
 from agent.domain.audit import AuditType
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import ApprovalId
@@ -9,22 +8,22 @@ from agent.domain.judgement import Denial, Entitled, own_request
 from agent.domain.payload import Payload
 from agent.domain.roles import Role
 from agent.steps.permission import Order, Where, permit, proven, refuse
-from storage import approvals, audit, decisions
+from storage import approvals, audit
 from storage.transaction import retried
 
 _VERDICT = "reveal"
 
 
-def reveal(desk: Desk, approval_id: ApprovalId, order: Order, what: str) -> ApprovalView | Refused:
-    """Return a request with all that is said around it, to somebody who may decide it.
+def reveal(desk: Desk, approval_id: ApprovalId, order: Order, what: str) -> Refused | None:
+    """Let somebody who may decide a request see what is masked of it; None when they may.
 
-    `what` names for the trail which part was masked, such as `request` or `conversation 3`. It is
-    shown whether the request still waits or not.
+    `what` names for the trail which part that is, such as `request` or `conversation 3`. It does
+    not matter whether the request still waits.
     """
     return retried(lambda: _reveal(desk, approval_id, order, what))
 
 
-def _reveal(desk: Desk, approval_id: ApprovalId, order: Order, what: str) -> ApprovalView | Refused:
+def _reveal(desk: Desk, approval_id: ApprovalId, order: Order, what: str) -> Refused | None:
     with desk.store.transaction() as tx:
         approval = approvals.get(tx, approval_id)
         now = desk.clock.now()
@@ -42,4 +41,4 @@ def _reveal(desk: Desk, approval_id: ApprovalId, order: Order, what: str) -> App
             AuditType.CARD_REVEALED, permitted.actor.id, order.channel, data, approval.id
         )
         audit.append(tx, approval.run_id, now, fact)
-        return decisions.view(tx, approval)
+    return None

@@ -39,9 +39,9 @@ def details_button(approval: Approval) -> Block:
     return on(approval, Action.REVIEW, "Details")
 
 
-def reveal_button(approval: Approval) -> Block:
+def reveal_button(target: Target) -> Block:
     """Return the button that shows what is masked, to those who may decide."""
-    return on(approval, Action.REVEAL, "Reveal")
+    return button(Action.REVEAL, "Reveal", target.text())
 
 
 def review_button(approval: Approval) -> Block:

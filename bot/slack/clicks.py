@@ -16,13 +16,14 @@ from agent.steps.ask_again import ask_again
 from agent.steps.permission import Order, Where, permit, refuse
 from agent.steps.reveal import reveal
 from agent.steps.review import answer_review
-from bot.slack import edits, forms, modals
+from bot.slack import details, edits, forms, modals
 from bot.slack.blocks import Block
+from bot.slack.dossier import leaf_of
 from bot.slack.edge import Edge
 from bot.slack.intake import Shown, look, note_click, read_click
 from bot.slack.payloads import Body, Click
 from bot.slack.states import can_edit, ended_words
-from bot.slack.targets import Target, read_target
+from bot.slack.targets import PageTarget, Target, read_page_target, read_target
 
 _ENDED = {
     Status.PENDING: (RefusalCode.EXPIRED, "Too late"),
@@ -69,18 +70,38 @@ class Clicks:
         self._open(body, self._everything, lambda _: True)
         ack()
 
+    def page(self, body: Body, ack: Ack) -> None:
+        """Turn a page of the details; what has ended meanwhile is drawn as it stands now."""
+        if found := read_click(self.edge, body, read_page_target):
+            click, page = found
+            shown = look(self.edge, click, page)
+            if isinstance(shown, str):
+                self.edge.replace_view(click.place, modals.notice_modal("Not possible", shown))
+            else:
+                self.edge.replace_view(click.place, self._leaf(shown, click, page))
+        ack()
+
     def reveal(self, body: Body, ack: Ack) -> None:
         """Show what is masked to somebody who may decide; others read in private why not."""
-        if found := self._named(body):
-            click, approval = found
-            order = Order(click.identity, Channel.SLACK, "")
-            step = partial(reveal, self.edge.desk, approval.id, order, "request")
-            answer = self.edge.order(click.identity, step)
-            if isinstance(answer, Refused):
-                self.edge.tell(click.channel_id, click.user.id, answer.message)
+        if found := read_click(self.edge, body, read_page_target):
+            click, page = found
+            shown = look(self.edge, click, page)
+            if isinstance(shown, str):
+                self.edge.tell(click.channel_id, click.user.id, shown)
             else:
-                self.edge.open_view(click, modals.revealed_modal(answer))
+                self._reveal(click, shown, page)
         ack()
+
+    def _reveal(self, click: Click, shown: Shown, page: PageTarget) -> None:
+        desk, order = self.edge.desk, Order(click.identity, Channel.SLACK, "")
+        what = page.section if page.section == "request" else f"{page.section} {page.entry}"
+        step = partial(reveal, desk, shown.view.approval.id, order, what)
+        refused = self.edge.order(click.identity, step)
+        if refused is not None:
+            self.edge.tell(click.channel_id, click.user.id, refused.message)
+            return
+        leaf = leaf_of(desk.store, shown, page, desk.clock.now(), revealed=True)
+        self.edge.open_view(click, details.revealed_view(leaf))
 
     def break_glass(self, body: Body, ack: Ack) -> None:
         """Open the form of somebody on call who approves alone."""
@@ -219,11 +240,14 @@ class Clicks:
         return modals.notice_modal(heading, ended_words(shown.view))
 
     def _everything(self, shown: Shown, click: Click) -> Block:
-        if not shown.waiting:
-            return modals.details_modal(shown.view, shown.users)
-        actor = self.edge.staff(click.identity)
+        return self._leaf(shown, click, PageTarget.at(shown.view.approval))
+
+    def _leaf(self, shown: Shown, click: Click, page: PageTarget) -> Block:
+        desk = self.edge.desk
+        leaf = leaf_of(desk.store, shown, page, desk.clock.now())
+        actor = self.edge.staff(click.identity) if shown.waiting else None
         may = actor is not None and Role.ONCALL in actor.roles()
-        return modals.review_modal(shown.view, shown.users, shown.channel, may_break_glass=may)
+        return details.details_view(leaf, shown.channel, may_break_glass=may)
 
 
 def _is_editable(shown: Shown) -> bool:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from slack_sdk import WebClient
@@ -19,7 +20,7 @@ from agent.steps.execute import report_corrupt
 from agent.steps.outcomes import slack_message
 from bot.slack.blocks import Block
 from bot.slack.failures import CALL_ERRORS, failure_of
-from bot.slack.payloads import Click
+from bot.slack.payloads import Click, InView
 from bot.slack.prompt import Prompt
 from storage import outbox, people
 from storage.outbox import Message
@@ -29,6 +30,9 @@ _LOG = logging.getLogger(__name__)
 DAMAGED = "The stored request is damaged. Nobody can decide it; tell the people on call."
 
 CountDecision = Callable[[Decision, DecideAnswer], None]
+
+# The view was closed, or has changed since.
+_GONE_ON = frozenset({"not_found", "hash_conflict"})
 
 _Answer = TypeVar("_Answer")
 
@@ -105,3 +109,22 @@ class Edge:
         except CALL_ERRORS as error:
             _LOG.warning("no form for %s: %s", click.identity, failure_of(error).code)
             self.tell(click.channel_id, click.user.id, "Slack did not open the form. Click again.")
+
+    def replace_view(self, form: InView, view: Block, missed: str = "") -> None:
+        """Let another view take the place of the one acted in, beside the answer to Slack.
+
+        One that was closed or drawn anew meanwhile stays as it is: the person has gone on. What
+        they should know all the same is `missed`, which they then read in private.
+        """
+        self.prompt.start(partial(self._replace_view, form, view, missed))
+
+    def _replace_view(self, form: InView, view: Block, missed: str) -> None:
+        try:
+            self.client.views_update(view_id=form.view_id, hash=form.hash, view=view)
+        except CALL_ERRORS as error:
+            code = failure_of(error).code
+            _LOG.info("no new view for %s: %s", form.user_id, code)
+            gone_on = code in _GONE_ON
+            told = missed if gone_on else "Slack did not draw the form anew. Click again."
+            if told:
+                self.tell("", form.user_id, told)

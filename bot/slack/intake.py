@@ -16,7 +16,7 @@ from bot.slack.edge import DAMAGED, Edge
 from bot.slack.lookup import slack_users
 from bot.slack.parts import People
 from bot.slack.payloads import Body, Click, Form, described, read, sender
-from bot.slack.targets import Target
+from bot.slack.targets import Target, read_modal_target
 from storage import approvals, decisions
 
 _FOREIGN = "Only people of this workspace can act here."
@@ -97,7 +97,13 @@ def look(edge: Edge, click: Click, target: Target) -> Shown | str:
         return _NOT_STORED
     waiting = approval.status is Status.PENDING
     open_still = waiting and not is_past(approval.expires_at, desk.clock.now())
-    return Shown(view, users, click.channel_id, open_still)
+    return Shown(view, users, _channel_of(click), open_still)
+
+
+def _channel_of(click: Click) -> str:
+    """Return where the click, or the first of a row of modals, was made; empty for App Home."""
+    form = read_modal_target(click.metadata)
+    return click.channel_id or ("" if form is None else form.channel)
 
 
 def note_click(edge: Edge, click: Click, target: Target, code: RefusalCode) -> None:

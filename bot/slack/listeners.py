@@ -141,6 +141,8 @@ def _listen(app: _Heard, edge: Edge) -> None:
     app.action(Action.REJECT.value)(clicks.reject)
     app.action(Action.REVIEW.value)(clicks.review)
     app.action(Action.REVEAL.value)(clicks.reveal)
+    for page in names.PAGES:
+        app.action(page.value)(clicks.page)
     app.action(Action.BREAK_GLASS.value)(clicks.break_glass)
     app.action(Action.REVOKE.value)(clicks.revoke)
     app.action(Action.ASK_AGAIN.value)(clicks.ask_again)

@@ -11,6 +11,12 @@ class Action(StrEnum):
     REJECT = "approval_reject"
     REVIEW = "approval_review"
     REVEAL = "approval_reveal"
+    DETAILS_REQUEST = "details_request"
+    DETAILS_CONVERSATION = "details_conversation"
+    DETAILS_HISTORY = "details_history"
+    DETAILS_ATTEMPTS = "details_attempts"
+    DETAILS_NEXT = "details_next"
+    DETAILS_PREVIOUS = "details_previous"
     BREAKER_ACKNOWLEDGE = "breaker_acknowledge"
     ALERT_ACKNOWLEDGE = "alert_acknowledge"
     BREAK_GLASS = "approval_break_glass"
@@ -59,6 +65,9 @@ class Field(StrEnum):
     EVIDENCE = "evidence"
     REFERENCE = "reference"
 
+
+# The buttons that turn the pages of Details.
+PAGES = tuple(action for action in Action if action.startswith("details_"))
 
 # The `action_id` of the one element of every input block.
 INPUT = "value"

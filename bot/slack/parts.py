@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from agent.domain.approvals import Approval, ApprovalView, Status, amount_of
 from agent.domain.ids import ActorId
 from agent.domain.money import Money
-from agent.domain.payload import Json
+from agent.domain.payload import Json, Payload
 from agent.domain.privacy import Known, known, mask, mask_name
 from agent.tools.effects import order_of
 from agent.tools.levels import Level, weigh
@@ -34,6 +34,7 @@ from bot.slack.blocks import (
 )
 from bot.slack.proposals import email_of, flag_of, read_email
 from bot.slack.states import progress_words, tier_words
+from bot.slack.targets import Target
 from bot.slack.text import NO_LIMIT, clip, escape, visible
 
 People = Mapping[ActorId, str]
@@ -59,12 +60,18 @@ def facts(view: ApprovalView, *, revealed: bool = False) -> list[tuple[str, str]
     return [(label, clip(visible(value), _FIELD_LIMIT)) for label, value in pairs]
 
 
-def facts_block(view: ApprovalView, *, offer_reveal: bool, limit: int = NO_LIMIT) -> Block:
+def facts_block(
+    view: ApprovalView,
+    *,
+    offer_reveal: bool = False,
+    revealed: bool = False,
+    limit: int = NO_LIMIT,
+) -> Block:
     """Return the facts, with the way to what is masked of them or of the texts, if offered."""
     hidden = offer_reveal and is_masked(view)
     return fields(
-        [(label, clip(value, limit)) for label, value in facts(view)],
-        buttons.reveal_button(view.approval) if hidden else None,
+        [(label, clip(value, limit)) for label, value in facts(view, revealed=revealed)],
+        buttons.reveal_button(Target.of(view.approval)) if hidden else None,
     )
 
 
@@ -110,7 +117,7 @@ def difference(approval: Approval, people: People, limit: int = NO_LIMIT) -> Blo
         for number, actor in enumerate(dict.fromkeys(approval.edited_by))
     ]
     heading = [word("Edited", "bold"), *(part for editor in editors for part in editor)]
-    rows, below = _changes(approval, limit)
+    rows, below = changes(approval.proposed, approval.payload, limit)
     if not rows:
         heading.append(word(": it is again what the agent proposed"))
     return rich(lines(heading, *rows), *below)
@@ -281,10 +288,14 @@ def _deadline(approval: Approval) -> str:
             return "Deadline"
 
 
-def _changes(approval: Approval, limit: int) -> tuple[list[Row], list[Block]]:
-    """Return what differs between proposal and payload: rows, and what stands below them."""
-    before, after = approval.proposed, approval.payload
-    if (new := email_of(approval)) is not None and (old := read_email(before)) is not None:
+def changes(
+    before: Payload, after: Payload, limit: int = NO_LIMIT
+) -> tuple[list[Row], list[Block]]:
+    """Return what differs between two payloads: rows of old and new, and what stands below them.
+
+    With a `limit` each text is cut to it.
+    """
+    if (old := read_email(before)) is not None and (new := read_email(after)) is not None:
         return emails.changes(old, new, limit)
     pairs = [
         ("Amount", amount_of(before), amount_of(after)),

@@ -1,5 +1,6 @@
 """What Slack sends when somebody acts, read once into values; anything else is refused here."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -39,6 +40,18 @@ class _Container(_Sent):
 
 class _ViewRef(_Sent):
     type: str
+    id: str = ""
+    hash: str = ""
+    private_metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InView:
+    """A modal as it lay open for a person when they acted in it."""
+
+    view_id: str
+    hash: str
+    user_id: str
 
 
 class _Acting(_Sent):
@@ -76,6 +89,17 @@ class Click(_Acting):
         return "" if self.channel is None else self.channel.id
 
     @property
+    def place(self) -> InView:
+        """Return the modal that was clicked in."""
+        shown = self.view or _ViewRef(type="")
+        return InView(shown.id, shown.hash, self.user.id)
+
+    @property
+    def metadata(self) -> str:
+        """Return the private metadata of the modal; empty elsewhere."""
+        return "" if self.view is None else self.view.private_metadata
+
+    @property
     def in_modal(self) -> bool:
         """Tell whether the button lies in a modal, so that another one goes on top of it."""
         return self.view is not None and self.view.type == "modal"
@@ -95,6 +119,8 @@ class _Values(_Sent):
 
 
 class _View(_Sent):
+    id: str = ""
+    hash: str = ""
     callback_id: str = ""
     private_metadata: str = ""
     state: _Values = _Values()
@@ -116,6 +142,26 @@ class Form(_Acting):
 
     def _state(self, name: Input) -> _State:
         return self.view.state.values.get(name, {}).get(INPUT, _State())
+
+
+class _Keystroke(_Sent):
+    action_ts: str = ""
+
+
+class Typing(Form):
+    """A form while somebody types into it."""
+
+    actions: Annotated[list[_Keystroke], Field(min_length=1)]
+
+    @property
+    def place(self) -> InView:
+        """Return the form that is typed into."""
+        return InView(self.view.id, self.view.hash, self.user.id)
+
+    @property
+    def at(self) -> str:
+        """Return when it was typed, by Slack's clock, as text that sorts."""
+        return self.actions[0].action_ts
 
 
 class Typed(_Sent):

@@ -38,9 +38,19 @@ class Prompt:
         future.add_done_callback(partial(_finish, late))
         return None
 
+    def start(self, work: Callable[[], None]) -> Future[None]:
+        """Let `work` run beside the answer to Slack; what it raises is logged."""
+        future = self._pool.submit(work)
+        future.add_done_callback(partial(_finish, _ignore))
+        return future
+
     def close(self) -> None:
         """Wait for what is under way and take no more."""
         self._pool.shutdown()
+
+
+def _ignore(_: object) -> None:
+    """Take the answer of work that nobody waits for."""
 
 
 def _finish(late: Callable[[_Answer], None], future: Future[_Answer]) -> None:

@@ -41,6 +41,27 @@ class ModalTarget(Target):
     channel: Annotated[str, Field(max_length=64)] = ""
 
 
+Section = Literal["request", "conversation", "history", "attempts"]
+
+
+class PageTarget(Target):
+    """A page of Details: its section, and the entry and the piece of it that it begins with."""
+
+    section: Section = "request"
+    entry: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1
+    piece: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+    @classmethod
+    def at(
+        cls, approval: Approval, section: Section = "request", entry: int = 1, piece: int = 0
+    ) -> "PageTarget":
+        """Return the page of a request's details that begins there."""
+        target = Target.of(approval)
+        return cls(
+            id=target.id, rev=target.rev, h=target.h, section=section, entry=entry, piece=piece
+        )
+
+
 class BreakerTarget(_Named):
     """One opening of the breaker, by its generation."""
 
@@ -87,6 +108,14 @@ def read_target(text: str | None) -> Target | None:
     """Read a button's value; None when this product did not write it."""
     try:
         return Target.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_page_target(text: str | None) -> PageTarget | None:
+    """Read the value of a button that turns pages, or of one that names a request alone."""
+    try:
+        return PageTarget.model_validate_json(text or "")
     except ValidationError:
         return None
 

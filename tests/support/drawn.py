@@ -1,10 +1,14 @@
 """What a person reads and can click on blocks that were drawn, whatever carries it."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from agent.domain.approvals import Approval, ApprovalView, Vote
 from bot.slack.blocks import Block
+from bot.slack.details import Leaf, details_view, request_entry
+from bot.slack.paging import Reel
+from bot.slack.targets import PageTarget
 from tests.support.builders import ADDRESS, ANN, BOB, approval
 
 PEOPLE = {ANN: "U07ANN", BOB: "U07BOB"}
@@ -37,6 +41,23 @@ def refund_view(
 ) -> ApprovalView:
     """Return the view of a refund; changes are those of `approval`."""
     return view_of(approval(**changes), *votes, words=words)
+
+
+def request_pages(
+    shown: ApprovalView, *, waiting: bool = True, may_break_glass: bool = False
+) -> list[Block]:
+    """Return every page of a request's details that shows the request itself, in order."""
+    now = shown.approval.created_at
+    reel = Reel([request_entry(shown, PEOPLE, now, waiting=waiting)], 1, 1)
+    pages: list[Block] = []
+    piece: int | None = 0
+    while piece is not None:
+        page = PageTarget.at(shown.approval, piece=piece)
+        leaf = Leaf(shown, PEOPLE, now, waiting, page, reel, ("request", "conversation", "history"))
+        pages.append(details_view(leaf, "C1", may_break_glass=may_break_glass))
+        after = buttons(pages[-1]["blocks"]).get("details_next")
+        piece = None if after is None else json.loads(after["value"])["piece"]
+    return pages
 
 
 def objects(value: object) -> Iterator[Block]:

@@ -1,7 +1,8 @@
 """The desk's Slack edge on a real server, beside the Slack stand-in: signed requests both ways."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,7 +24,9 @@ from bot.slack.channels import Channels, check_channels
 from bot.slack.client import INTERACTIVE_TIMEOUT_S, OUTBOX_TIMEOUT_S, SlackNotifier, web_client
 from bot.slack.edge import Edge
 from bot.slack.listeners import dispatch, slack_app
+from bot.slack.names import INPUT
 from bot.slack.people import SyncReport, sync_people
+from bot.slack.prompt import Prompt
 from storage import cards
 from storage.transaction import Store
 from tests.support.desk import Story, tell_story
@@ -47,6 +50,23 @@ def uncounted(_decision: Decision, _answer: DecideAnswer) -> None:
     """Count nothing."""
 
 
+class KeptPrompt(Prompt):
+    """Work beside the answers to Slack, for which a test can wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._started: list[Future[None]] = []
+
+    @override
+    def start(self, work: Callable[[], None]) -> Future[None]:
+        self._started.append(super().start(work))
+        return self._started[-1]
+
+    def settle(self) -> None:
+        """Wait until all that was started has ended."""
+        wait(self._started)
+
+
 @dataclass(kw_only=True)
 class SlackStory(Story):
     """A story whose outbox reaches the stand-in and whose people click there."""
@@ -54,6 +74,7 @@ class SlackStory(Story):
     slack: Slack
     sender: Notifier
     bolt: App
+    prompt: KeptPrompt
     events_url: str
 
     @override
@@ -106,6 +127,7 @@ class SlackStory(Story):
         where = {"channel": message["channel"], "ts": message["ts"], "action_id": action_id}
         body = {"user": user, **where, **({} if value is None else {"value": value})}
         answer: dict[str, Any] = self.slack.act("/click", **body)
+        self.prompt.settle()
         self.rests()
         return answer
 
@@ -113,6 +135,22 @@ class SlackStory(Story):
         """Let a person click a button of the modal on top, then run what follows."""
         body = {"user": user, "view_id": self.form(user)["id"], "action_id": action_id}
         answer: dict[str, Any] = self.slack.act("/click", **body)
+        self.prompt.settle()
+        self.rests()
+        return answer
+
+    def types(self, user: str, where: str, **values: object) -> dict[str, Any]:
+        """Let a person type into an input of the modal on top; `values` are all its entries."""
+        body = {
+            "user": user,
+            "view_id": self.form(user)["id"],
+            "action_id": INPUT,
+            "block_id": where,
+            "value": values[where],
+            "values": values,
+        }
+        answer: dict[str, Any] = self.slack.act("/click", **body)
+        self.prompt.settle()
         self.rests()
         return answer
 
@@ -188,13 +226,16 @@ def slack_story(
         told = tell_story(store, HandClock(SystemClock().now()), CountingIds(), policy)
         quick = web_client(BOT_TOKEN, base_url, timeout_s=INTERACTIVE_TIMEOUT_S)
         patient = web_client(BOT_TOKEN, base_url, timeout_s=OUTBOX_TIMEOUT_S)
-        bolt = slack_app(Edge(told.desk, quick, slack.config.team_id, uncounted), SIGNING_SECRET)
+        prompt = KeptPrompt()
+        edge = Edge(told.desk, quick, slack.config.team_id, uncounted, prompt)
+        bolt = slack_app(edge, SIGNING_SECRET)
         servers.desk.app = desk_app(bolt)
         story = SlackStory(
             **{field.name: getattr(told, field.name) for field in fields(told)},
             slack=slack,
             sender=SlackNotifier(patient, check_channels(patient, WANTED), store, told.clock),
             bolt=bolt,
+            prompt=prompt,
             events_url=events_url,
         )
         story.syncs()

@@ -18,7 +18,7 @@ from bot.sandbox.block_limits import check_message, check_view, text_total
 from bot.slack.blocks import weight
 from bot.slack.cards import BUDGET, Card, approval_card, brief_card
 from bot.slack.edits import edit_modal
-from bot.slack.modals import details_modal, reject_modal, review_modal
+from bot.slack.modals import reject_modal
 from bot.slack.parts import masked
 from bot.slack.states import progress_words
 from bot.slack.text import visible
@@ -34,6 +34,7 @@ from tests.support.drawn import (
     mentioned,
     objects,
     read,
+    request_pages,
     styled,
     texts,
 )
@@ -396,9 +397,7 @@ def test_approve_is_offered_only_where_everything_is_shown(
     assert check_message(card.blocks) == []
     assert weight(card.blocks) <= BUDGET
     assert ("approval_approve" in buttons(card.blocks)) is card.complete
-    whole = (
-        card.blocks if card.complete else review_modal(shown, PEOPLE, "C1", may_break_glass=False)
-    )
+    whole = card.blocks if card.complete else request_pages(shown)
     said = read(whole) + "".join(texts(whole, "text"))
     for value in bound(row):
         assert visible(json.dumps(value, ensure_ascii=False)) in said
@@ -417,11 +416,13 @@ def test_a_payload_too_long_for_a_card_leaves_only_review(filling: str, size: in
     assert list(buttons(card.blocks)) == ["approval_reveal", "approval_review"]
     assert weight(card.blocks) <= BUDGET
     assert check_message(card.blocks) == []
-    modal = review_modal(shown, PEOPLE, "C1", may_break_glass=False)
-    assert check_view(modal, "modal") == []
-    joined = "".join(texts(modal["blocks"], "text"))
+    pages = request_pages(shown)
+    assert [check_view(page, "modal") for page in pages] == [[]] * len(pages)
+    joined = "".join(texts([page["blocks"] for page in pages], "text"))
     assert visible(json.dumps(shown.approval.payload["memo"], ensure_ascii=False)) in joined
-    assert modal["submit"]["text"] == "Approve 160.00 USD"
+    # Who approves has turned every page.
+    assert ["submit" in page for page in pages] == [False] * (len(pages) - 1) + [True]
+    assert pages[-1]["submit"]["text"] == "Approve 160.00 USD"
 
 
 @pytest.mark.parametrize("char", ["&", "\u202e", "x"])
@@ -459,8 +460,8 @@ def test_the_modals_take_hostile_text_literally(text: str) -> None:
     for modal in (
         edit_modal(shown, "C1"),
         reject_modal(shown, "C1"),
-        review_modal(shown, PEOPLE, "C1", may_break_glass=False),
-        details_modal(shown, PEOPLE),
+        *request_pages(shown),
+        *request_pages(shown, waiting=False),
     ):
         assert check_view(modal, "modal") == []
         assert_literal(modal, "MARK")
