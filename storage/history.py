@@ -8,7 +8,8 @@ from sqlalchemy import bindparam, func, select
 
 from agent.domain.approvals import Approval
 from agent.domain.payload import Payload
-from storage.tables import approvals, audit
+from storage.audit_tables import audit
+from storage.tables import approvals
 from storage.times import from_micros
 from storage.transaction import Tx
 
