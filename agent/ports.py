@@ -305,6 +305,8 @@ class DeliveryKind(StrEnum):
     CARD = "card"
     CARD_UPDATE = "card_update"
     THREAD = "thread"
+    QUESTION = "question"
+    ANSWER = "answer"
     EPHEMERAL = "ephemeral"
     HAND_OFF = "hand_off"
     BREAKER_OPENED = "breaker_opened"

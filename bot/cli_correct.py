@@ -1,20 +1,49 @@
-"""`agent pending revoke|settle|ask-again`: what people do about a request beside deciding it."""
+"""`agent pending ask|revoke|settle|ask-again`: what people do beside deciding a request."""
 
 import click
 
 from agent.domain.approvals import EvidenceKind, Status
+from agent.domain.asking import Question
+from agent.domain.asks import AskedOf
 from agent.domain.ids import ApprovalId
+from agent.steps import ask as asking_first
 from agent.steps import ask_again as asking
 from agent.steps import revoke as revoking
 from agent.steps.settlement import Settlement, settle_unknown
-from bot.cli_describe import describe
+from bot.cli_describe import describe, describe_ask
 from bot.cli_text import pairs
 from bot.cli_words import find, follow
+from bot.cli_work import carry_on
 from bot.cli_world import CODE, WORDS, World, unless_refused
+from storage import asks
 
 _OUTCOME = click.Choice([Status.EXECUTED.value, Status.FAILED.value])
 _EVIDENCE = click.Choice([kind.value for kind in EvidenceKind])
+_ASKED_OF = click.Choice([one.value for one in AskedOf])
 _request = click.argument("request_id", metavar="ID", type=CODE)
+
+
+@click.command()
+@_request
+@click.option("--of", "asked_of", type=_ASKED_OF, required=True, help="Whom you ask.")
+@click.option("--question", type=WORDS, required=True, help="The customer reads it, if asked.")
+@click.pass_obj
+def ask(world: World, request_id: str, asked_of: str, question: str) -> None:
+    """Ask about a request that waits, before you decide.
+
+    The customer is asked in their chat and is told the deadline; their next message is the
+    answer. What the agent answers, the customer does not see. Nothing else changes. Takes the
+    role of the request's tier; `agent pending show` has the answer.
+    """
+    with world.open_desk() as desk:
+        sight = find(desk, request_id)
+        named = ApprovalId(request_id) if sight is None else sight.approval.id
+        wanted = Question(AskedOf(asked_of), question)
+        asked = unless_refused(asking_first.ask(desk, named, wanted, world.order("")))
+        carry_on(world, desk, asked.run_id)
+        with desk.store.transaction(write=False) as tx:
+            asked = asks.get(tx, asked.id) or asked
+        click.echo(pairs(describe_ask(asked)))
 
 
 @click.command()

@@ -7,7 +7,7 @@ import click
 from agent.desk import Desk
 from agent.domain.approvals import RejectCategory, Status, Verdict
 from agent.domain.decision import Refused
-from bot.cli_correct import ask_again, revoke, settle
+from bot.cli_correct import ask, ask_again, revoke, settle
 from bot.cli_describe import Sight, describe
 from bot.cli_queue import review
 from bot.cli_text import json_text, needs, pairs, table
@@ -249,5 +249,5 @@ def _line(sight: Sight) -> tuple[object, ...]:
     )
 
 
-for _command in (review, revoke, settle, ask_again):
+for _command in (review, ask, revoke, settle, ask_again):
     pending.add_command(_command)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 
 from agent.domain.approvals import Approval, ApprovalView, Status, Vote
+from agent.domain.asks import Ask
 from agent.domain.deadlines import LOOKS_TO_SETTLE, RESEND_WINDOW
 from agent.domain.money import Money
 from agent.domain.payload import Json
@@ -64,11 +65,24 @@ def describe(sight: Sight) -> str:
             ("model", approval.model),
             ("model confidence", approval.confidence or "not stated"),
             ("model reason", approval.model_reason),
+            *(row for one in view.asks for row in describe_ask(one)),
             ("created", rfc3339(approval.created_at)),
             ("expires", rfc3339(approval.expires_at)),
             *_aftermath(sight),
         ]
     )
+
+
+def describe_ask(ask: Ask) -> list[tuple[str, object]]:
+    """Return a question and what came back, a label and a value each."""
+    who = f"{ask.actor_name} at {rfc3339(ask.asked_at)}"
+    asked = (f"question to the {ask.asked_of}", f"{ask.question} ({who})")
+    if ask.answered_at is None:
+        return [asked, ("answer", "none yet")]
+    at = rfc3339(ask.answered_at)
+    late = ", after the request had ended" if ask.late else ""
+    said = "none could be had" if ask.answer is None else ask.answer
+    return [asked, ("answer", f"{said} (at {at}{late})")]
 
 
 def _about(approval: Approval) -> _Rows:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from agent.domain.approvals import Approval, ApprovalView, Snapshot, Vote
+from agent.domain.asks import Ask
 from agent.domain.conversation import LogEvent, Run
 from agent.domain.decision import RefusalCode
 from agent.domain.reviews import Review
@@ -61,6 +62,7 @@ def approval_json(view: ApprovalView) -> JsonObject:
             "approvals_needed": approval.tier.approvals_needed,
         },
         "decisions": [vote_json(vote) for vote in view.votes],
+        "questions": [ask_json(ask) for ask in view.asks],
         "created_at": rfc3339(approval.created_at),
         "expires_at": rfc3339(approval.expires_at),
         "supersedes": approval.supersedes,
@@ -81,6 +83,23 @@ def vote_json(vote: Vote) -> JsonObject:
         "at": rfc3339(vote.at),
         "reason": vote.reason,
         "break_glass": vote.break_glass,
+    }
+
+
+def ask_json(ask: Ask) -> JsonObject:
+    """Return a question about a request; `answer` is null while none came, or none could be had.
+
+    `late` tells that the request had ended before it was answered.
+    """
+    return {
+        "id": ask.id,
+        "of": ask.asked_of.value,
+        "actor": ask.actor_name,
+        "question": ask.question,
+        "asked_at": rfc3339(ask.asked_at),
+        "answered_at": None if ask.answered_at is None else rfc3339(ask.answered_at),
+        "answer": ask.answer,
+        "late": ask.late,
     }
 
 

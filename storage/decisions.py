@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, insert, select, text
 from agent.domain.approvals import Approval, ApprovalView, Vote
 from agent.domain.ids import ActorId, ApprovalId
 from agent.domain.roles import Channel, Role
-from storage import breaker, conversations
+from storage import asks, breaker, conversations
 from storage.outside_tables import customers
 from storage.tables import actors, approvals, decisions
 from storage.times import from_micros, to_micros
@@ -105,7 +105,7 @@ def count_broken_glass(tx: Tx) -> int:
 
 
 def view(tx: Tx, approval: Approval) -> ApprovalView:
-    """Return the approval with its votes, the customer and their last words."""
+    """Return the approval with its votes, the questions, the customer and their last words."""
     customer = tx.one(_CUSTOMER, customer=approval.customer_id)
     return ApprovalView(
         approval=approval,
@@ -116,6 +116,7 @@ def view(tx: Tx, approval: Approval) -> ApprovalView:
             tx, approval.conversation_id, _WORDS_ON_CARD, _asked_at(tx, approval)
         ),
         stopped=breaker.is_stopped(tx),
+        asks=asks.of(tx, approval),
     )
 
 

@@ -211,7 +211,7 @@ joins = Table(
     Column("approval_id", Text, ForeignKey("approvals.id"), nullable=False),
     Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
     Column("call_id", Text, nullable=False),
-    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False, index=True),
     PrimaryKeyConstraint("approval_id", "run_id", "call_id"),
 )
 
@@ -399,8 +399,13 @@ asks = Table(
     Column("actor_name", Text, nullable=False),
     Column("question", Text, nullable=False),
     Column("asked_at", BigInteger, nullable=False),
+    # Null with `answered_at` set: no answer could be had.
     Column("answered_at", BigInteger),
     Column("answer", Text),
+    # 1 when the request had ended before the answer came.
+    Column("late", Integer, nullable=False, default=0),
+    # The asker's own mark of this question: asked twice under it, it is asked once.
+    Column("key", Text, unique=True),
     CheckConstraint("asked_of IN ('customer','agent')", name="asked_of"),
     Index(
         "ix_asks_open",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from agent.domain.asks import Ask
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId, RunId
 from agent.domain.money import Money
@@ -279,7 +280,8 @@ class ApprovalView:
     """An approval with what people need to see around it.
 
     `customer_words` are the customer's last messages, newest last; `customer_name` is empty for a
-    customer the shop no longer knows. `stopped` tells that nothing executes at present.
+    customer the shop no longer knows. `stopped` tells that nothing executes at present. `asks` are
+    the questions about it and about the requests it took the place of, oldest first.
     """
 
     approval: Approval
@@ -288,3 +290,4 @@ class ApprovalView:
     customer_email: str
     customer_words: tuple[str, ...]
     stopped: bool = False
+    asks: tuple[Ask, ...] = ()

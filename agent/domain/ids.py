@@ -9,7 +9,9 @@ ConversationId = NewType("ConversationId", str)
 CustomerId = NewType("CustomerId", str)
 ActorId = NewType("ActorId", str)
 
-Prefix = Literal["apr", "run", "cnv", "msg", "act", "dec", "att", "out", "rpl", "anon", "rf", "flg"]
+Prefix = Literal[
+    "apr", "run", "cnv", "msg", "act", "dec", "att", "out", "rpl", "anon", "rf", "flg", "ask"
+]
 
 ULID_LENGTH = 26
 _PREFIXED = re.compile(r"[a-z]+_([0-9A-HJKMNP-TV-Z]{26})")

@@ -189,13 +189,21 @@ def _own(approval: Approval, actor: Actor, verdict: Verdict) -> Denial | None:
 def _ended(
     approval: Approval, actor: Actor, decision: Decision, votes: tuple[Vote, ...]
 ) -> Denial | None:
+    over = too_late(approval, votes)
+    if over is not None:
+        return over
+    mine = _same_vote(actor, decision, votes)
+    if mine is None:
+        return None
+    return Denial(RefusalCode.ALREADY_VOTED, "You have voted already.", mine)
+
+
+def too_late(approval: Approval, votes: tuple[Vote, ...]) -> Denial | None:
+    """Return how a request has ended, for somebody who comes after that; None while it waits."""
     last = votes[-1] if votes else None
     match approval.status:
         case Status.PENDING:
-            mine = _same_vote(actor, decision, votes)
-            if mine is None:
-                return None
-            return Denial(RefusalCode.ALREADY_VOTED, "You have voted already.", mine)
+            return None
         case Status.EXPIRED:
             return Denial(RefusalCode.EXPIRED, "Too late: nobody decided before the deadline.")
         case Status.SUPERSEDED:

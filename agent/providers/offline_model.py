@@ -17,7 +17,16 @@ from agent.providers.offline_intents import move_for
 from agent.providers.offline_offers import SOMETHING_ELSE
 from agent.providers.offline_outcomes import outcome_words
 from agent.providers.offline_search import READS
-from agent.providers.offline_transcript import Call, Move, Say, Wanted, read_outcome, read_turn
+from agent.providers.offline_team import pass_on, tell_team
+from agent.providers.offline_transcript import (
+    Call,
+    Move,
+    Say,
+    Wanted,
+    read_outcome,
+    read_team_question,
+    read_turn,
+)
 
 NAME = "offline-1"
 
@@ -52,12 +61,15 @@ def _next_move(messages: Sequence[ChatMessage], offered: frozenset[str]) -> Move
     outcome = read_outcome(turn.asked)
     if outcome is not None:
         return Say(outcome_words(outcome))
+    question = read_team_question(turn.asked)
+    if question is not None:
+        return tell_team(turn, question, offered)
     if turn.results("hand_off"):
         handed = turn.results("hand_off")[-1].result
         return Say(answers.HANDED_OFF if handed.get("ok") is True else answers.UNABLE)
     if len(turn.steps) > _MOST_STEPS:
         return Say(answers.UNABLE)
-    move = move_for(turn)
+    move = pass_on(turn) or move_for(turn)
     flag = flag_for(turn) if FLAG in offered else None
     if flag is not None:
         move = _with_flag(move, flag)

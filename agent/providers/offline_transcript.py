@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.domain.asking import ANSWER_EVENT, QUESTION_EVENT
 from agent.domain.conversation import ChatMessage, ToolCall
 from agent.providers.offline_offers import QUESTIONS, offered_refund
 from agent.providers.offline_orders import SeenOrder, find_refs, read_order
@@ -58,8 +59,8 @@ class Step:
 class Turn:
     """What the model must answer now.
 
-    `asked` is the customer's message or an outcome; `steps` are the tool calls already made for
-    it; `earlier` is all that came before it.
+    `asked` is the customer's message, an outcome or a colleague's question; `steps` are the tool
+    calls already made for it; `earlier` is all that came before it.
     """
 
     asked: ChatMessage
@@ -145,9 +146,10 @@ def read_turn(messages: Sequence[ChatMessage]) -> Turn | None:
 
     An answer belongs to the newest open message, a tool's result to the one its call was for.
     """
+    messages = _between_us(messages)
     open_places: list[int] = []
     for place, message in enumerate(messages):
-        if message.role == "user" or read_outcome(message) is not None:
+        if message.role == "user" or read_outcome(message) or read_team_question(message):
             open_places.append(place)
         elif message.role == "assistant" and not message.calls and open_places:
             open_places.pop()
@@ -175,6 +177,21 @@ def read_outcome(message: ChatMessage) -> dict[str, object] | None:
     return fields if heard else None
 
 
+def read_team_question(message: ChatMessage) -> dict[str, object] | None:
+    """Return the fields of a colleague's question to the agent, None for any other message."""
+    fields = read_object(message.content) if message.role == "system" else {}
+    to_us = fields.get("event") == QUESTION_EVENT and fields.get("asked_of") == "agent"
+    return fields if to_us else None
+
+
+def read_team_answer(turn: Turn) -> dict[str, object] | None:
+    """Return which question of the team a customer's message answers, None if it answers none."""
+    if turn.asked.role != "user" or not turn.earlier or turn.earlier[-1].role != "system":
+        return None
+    fields = read_object(turn.earlier[-1].content)
+    return fields if fields.get("event") == ANSWER_EVENT else None
+
+
 def read_object(text: str) -> dict[str, object]:
     """Return the JSON object in a text, empty if it holds none."""
     try:
@@ -189,6 +206,23 @@ def _is_answered_by(said: str, reply: str) -> bool:
     if any(question in said for question in QUESTIONS):
         return True
     return offered_refund(said) is not None and intent_of(plain_text(reply)) is not Intent.REFUND
+
+
+def _between_us(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return what was said between customer and agent: what the team asked and heard is left out.
+
+    A question of the team that has no answer yet stays.
+    """
+    kept: list[ChatMessage] = []
+    aside: list[ChatMessage] = []
+    for message in messages:
+        if aside or read_team_question(message):
+            aside.append(message)
+            if message.role == "assistant" and not message.calls:
+                aside = []
+        else:
+            kept.append(message)
+    return [*kept, *aside]
 
 
 def _calling_place(messages: Sequence[ChatMessage]) -> int:

@@ -18,6 +18,7 @@ from agent.domain.risk import Finding, Park, Reason, Refusal, Refuse
 from agent.domain.roles import Channel
 from agent.domain.wording import is_for_customer
 from agent.ports import DeliveryKind
+from agent.steps import ask
 from agent.steps import breaker as breaker_step
 from agent.steps.execute import carry_out, claim_data
 from agent.steps.expire import expire
@@ -299,6 +300,7 @@ def _join(tx: Tx, desk: Desk, proposed: Proposed, twin: Approval, now: datetime)
         joins.add(tx, twin.id, listener)
         if is_for_customer(twin):
             show_chip_in(tx, desk, twin, listener, now)
+            ask.repeat_in(tx, desk, twin, listener, now)
     fact = audit.Fact(
         AuditType.PROPOSAL_JOINED,
         proposed.model,

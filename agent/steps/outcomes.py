@@ -155,7 +155,13 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
     Updates are no messages: Slack counts them apart (facts/slack.md §1.7).
     """
     match kind:
-        case DeliveryKind.CARD | DeliveryKind.THREAD | DeliveryKind.HAND_OFF:
+        case (
+            DeliveryKind.CARD
+            | DeliveryKind.THREAD
+            | DeliveryKind.QUESTION
+            | DeliveryKind.ANSWER
+            | DeliveryKind.HAND_OFF
+        ):
             return "approvals"
         case DeliveryKind.REVIEW:
             return "review"

@@ -9,6 +9,7 @@ from agent.domain.audit import AuditType
 from agent.domain.conversation import MAX_MESSAGE_CHARACTERS, EventType, Run, RunState
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ConversationId, CustomerId, RunId
+from agent.steps.reply import hear_customer
 from agent.tools.registry import TOOLS_VERSION
 from storage import audit, conversations, outbox, runs
 from storage.conversations import Entry, SentMessage
@@ -40,11 +41,15 @@ def open_conversation(desk: Desk, customer_id: CustomerId | None) -> Opened:
 def receive(desk: Desk, conversation_id: ConversationId, client_id: str, text: str) -> SentMessage:
     """Store a message and queue its run; the same `client_id` again returns the first answer.
 
+    The first message after a question of the team is the answer to it (reply.py).
+
     Raises InvalidInput for empty or too long text and LookupError for an unknown conversation.
     """
     _check(text)
-    sent = _store(desk, conversation_id, client_id, text)
+    sent, is_answer = _store(desk, conversation_id, client_id, text)
     desk.wake(Lane.TURN)
+    if is_answer:
+        desk.wake(Lane.SLACK)
     return sent
 
 
@@ -65,12 +70,15 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _store(desk: Desk, conversation_id: ConversationId, client_id: str, text: str) -> SentMessage:
+def _store(
+    desk: Desk, conversation_id: ConversationId, client_id: str, text: str
+) -> tuple[SentMessage, bool]:
+    """Return where the message landed, and whether it answers a question of the team."""
     with desk.store.transaction() as tx:
         conversations.lock(tx, conversation_id)
         earlier = conversations.sent(tx, conversation_id, client_id)
         if earlier is not None:
-            return earlier
+            return earlier, False
         now = desk.clock.now()
         run_id, message_id = RunId(desk.ids.new("run")), desk.ids.new("msg")
         entry = Entry(
@@ -81,6 +89,7 @@ def _store(desk: Desk, conversation_id: ConversationId, client_id: str, text: st
             client_id=client_id,
         )
         seq = conversations.append(tx, conversation_id, now, entry)
+        answers = hear_customer(tx, desk, conversation_id, text, now)
         runs.add(
             tx,
             Run(
@@ -103,7 +112,7 @@ def _store(desk: Desk, conversation_id: ConversationId, client_id: str, text: st
                 lane="turn",
                 kind="message",
                 key=f"message:{message_id}",
-                body={},
+                body={} if answers is None else {"answers": answers},
                 conversation_id=conversation_id,
                 run_id=run_id,
             ),
@@ -115,7 +124,7 @@ def _store(desk: Desk, conversation_id: ConversationId, client_id: str, text: st
             {"message_id": message_id, "seq": seq, "characters": len(text)},
         )
         audit.append(tx, run_id, now, received)
-        return SentMessage(message_id, run_id, seq, text)
+        return SentMessage(message_id, run_id, seq, text), answers is not None
 
 
 def _check(text: str) -> None:

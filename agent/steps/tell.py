@@ -32,7 +32,7 @@ def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
         )
         audit.append(tx, turn.run_id, now, fact)
         _say(tx, desk, turn, now, text, "complete")
-        _end(tx, desk, turn, now, _resting_state(tx, turn))
+        end(tx, desk, turn, now)
 
 
 def tell_failed(
@@ -53,8 +53,7 @@ def tell_failed(
         text = words if instead else (_fallback(turn) if outcome else known)
         runs.append(tx, turn, now, ChatMessage("assistant", text))
         _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
-        state = _resting_state(tx, turn) if outcome else RunState.FAILED
-        _end(tx, desk, turn, now, state, error=problem)
+        end(tx, desk, turn, now, None if outcome else RunState.FAILED, error=problem)
 
 
 def tell_stopped(desk: Desk, turn: Turn) -> None:
@@ -66,7 +65,7 @@ def tell_stopped(desk: Desk, turn: Turn) -> None:
         status: Payload = {"status": "stopped"}
         entry = Entry(desk.ids.new("msg"), EventType.STATUS, status, run_id=turn.run_id)
         conversations.append(tx, turn.conversation_id, now, entry)
-        _end(tx, desk, turn, now, _resting_state(tx, turn))
+        end(tx, desk, turn, now)
 
 
 def rest(tx: Tx, turn: Turn, now: datetime) -> None:
@@ -74,6 +73,24 @@ def rest(tx: Tx, turn: Turn, now: datetime) -> None:
     runs.set_state(tx, turn.run_id, _resting_state(tx, turn), now)
     outbox.drop(tx, turn.row.id)
     runs.release(tx, turn)
+
+
+def end(
+    tx: Tx,
+    desk: Desk,
+    turn: Turn,
+    now: datetime,
+    state: RunState | None = None,
+    error: str | None = None,
+) -> None:
+    """End a turn that was answered; without a `state` the run rests as its requests stand."""
+    ends = state or _resting_state(tx, turn)
+    runs.set_state(tx, turn.run_id, ends, now, steps=1, error=error)
+    outbox.drop(tx, turn.row.id)
+    runs.release(tx, turn)
+    ended: Payload = {"state": ends.value, "error": error}
+    fact = audit.Fact(AuditType.RUN_ENDED, desk.replica, Channel.CHAT, ended)
+    audit.append(tx, turn.run_id, now, fact)
 
 
 def _fallback(turn: Turn) -> str:
@@ -111,14 +128,3 @@ def _resting_state(tx: Tx, turn: Turn) -> RunState:
     if run is not None and run.state is RunState.ESCALATED:
         return RunState.ESCALATED
     return RunState.PARKED if approvals.open_of_run(tx, turn.run_id) else RunState.DONE
-
-
-def _end(
-    tx: Tx, desk: Desk, turn: Turn, now: datetime, state: RunState, error: str | None = None
-) -> None:
-    runs.set_state(tx, turn.run_id, state, now, steps=1, error=error)
-    outbox.drop(tx, turn.row.id)
-    runs.release(tx, turn)
-    ended: Payload = {"state": state.value, "error": error}
-    fact = audit.Fact(AuditType.RUN_ENDED, desk.replica, Channel.CHAT, ended)
-    audit.append(tx, turn.run_id, now, fact)

@@ -32,11 +32,12 @@ from agent.domain.payload import Payload
 from agent.domain.risk import Refusal, Refuse
 from agent.domain.roles import Channel
 from agent.domain.wording import TOO_MANY_STEPS, declined_text, is_for_customer
-from agent.ports import ChatAnswer, ChatRequest
-from agent.steps import gate, resume, tell
+from agent.ports import ChatAnswer, ChatRequest, ToolSpec
+from agent.steps import gate, reply, resume, tell
+from agent.steps.ask import QUESTION_TURN
 from agent.steps.decide import withdraw
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED, hand_off
-from agent.tools.base import Arguments, Caller, Tool, failure, parse_arguments
+from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, parse_arguments
 from agent.tools.flags import FLAG_FOR_FRAUD
 from agent.tools.registry import EFFECTS, INSTRUCTIONS, SPECS, TOOLS, HandOff
 from agent.tools.status import WithdrawRequest
@@ -51,6 +52,11 @@ MAX_STEPS = 8
 MAX_MALFORMED = 2
 # A turn that broke off so often for whatever reason breaks off again: a person is needed.
 MAX_TRIES = 6
+# An outcome is told whatever the customer pressed: the money moved, or did not. And what the team
+# asks the agent is nothing that the customer could stop.
+_UNSTOPPED = frozenset({"outcome", QUESTION_TURN})
+# Whoever asks the agent wants to know; nothing moves by it.
+_LOOK_UPS = tuple(tool.spec() for tool in TOOLS.values() if tool.tool_class is ToolClass.READ)
 _MODEL_TRIES = 3
 _MODEL_BACKOFF = timedelta(seconds=2)
 
@@ -94,28 +100,46 @@ def _drive(desk: Desk, turn: Turn) -> None:
             for call in sorted(open_calls, key=lambda one: one.name != FLAG_FOR_FRAUD.name):
                 _answer_call(desk, turn, call, transcript)
             continue
-        if stopped and turn.row.kind != "outcome":
-            # An outcome is told whatever was pressed: the money moved, or did not.
+        if stopped and turn.row.kind not in _UNSTOPPED:
             tell.tell_stopped(desk, turn)
             return
         try:
-            answer = desk.model.complete(ChatRequest(_prompt(transcript), SPECS))
+            answer = desk.model.complete(ChatRequest(_prompt(transcript), _offered(turn)))
         except ModelUnavailable as problem:
             _model_failed(desk, turn, str(problem))
             return
         answer = _storable(answer)
         if not answer.calls:
-            tell.tell(desk, turn, answer)
+            _say(desk, turn, answer)
             return
         _keep(desk, turn, answer)
-    hand_off(desk, turn, "The assistant went round in circles.")
-    tell.tell_failed(desk, turn, "too many steps", TOO_MANY_STEPS)
+    _pass_on(desk, turn, "The assistant went round in circles.", "too many steps")
+
+
+def _offered(turn: Turn) -> tuple[ToolSpec, ...]:
+    return _LOOK_UPS if turn.row.kind == QUESTION_TURN else SPECS
+
+
+def _say(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
+    """Bring the model's words to whom they are for: the customer, or the team that asked."""
+    if turn.row.kind == QUESTION_TURN:
+        reply.agent_answers(desk, turn, answer)
+    else:
+        tell.tell(desk, turn, answer)
+
+
+def _pass_on(desk: Desk, turn: Turn, reason: str, problem: str) -> None:
+    """Let a person take over; of what the team itself had asked it learns that nothing came."""
+    if turn.row.kind == QUESTION_TURN:
+        reply.agent_is_silent(desk, turn, problem)
+        return
+    hand_off(desk, turn, reason)
+    tell.tell_failed(desk, turn, problem, TOO_MANY_STEPS)
 
 
 def _give_up(desk: Desk, turn: Turn) -> None:
     log.error("turn of %s broke off %d times", turn.run_id, turn.row.attempts)
-    hand_off(desk, turn, "The assistant broke off again and again.")
-    tell.tell_failed(desk, turn, "broke off too often", TOO_MANY_STEPS)
+    _pass_on(desk, turn, "The assistant broke off again and again.", "broke off too often")
 
 
 def _escalate(desk: Desk, turn: Turn) -> bool:
@@ -167,13 +191,22 @@ def _open(tx: Tx, desk: Desk, turn: Turn) -> bool:
         resume.resume(tx, turn, now)
         tell.rest(tx, turn, now)
         return True
+    elif turn.row.kind == QUESTION_TURN:
+        resume.resume(tx, turn, now)
     elif not runs.is_marked(tx, turn.run_id, turn.row.key):
         words = conversations.words_of_run(tx, turn.run_id)
-        runs.append(tx, turn, now, ChatMessage("user", words, call_id=turn.row.key))
+        said = ChatMessage("user", words, call_id=turn.row.key)
+        runs.append(tx, turn, now, *_what_it_answers(turn), said)
     runs.set_state(tx, turn.run_id, RunState.RUNNING, now)
     fact = audit.Fact(AuditType.RUN_STARTED, desk.replica, Channel.CHAT, {"kind": turn.row.kind})
     audit.append(tx, turn.run_id, now, fact)
     return False
+
+
+def _what_it_answers(turn: Turn) -> tuple[ChatMessage, ...]:
+    """Return what the model is told before a message that answers a question of the team."""
+    told = turn.row.body.get("answers")
+    return () if told is None else (ChatMessage("system", json.dumps(told, ensure_ascii=False)),)
 
 
 def _look(desk: Desk, turn: Turn) -> tuple[tuple[ChatMessage, ...], bool]:
@@ -223,17 +256,25 @@ def _answer_call(
     desk: Desk, turn: Turn, call: ToolCall, transcript: tuple[ChatMessage, ...]
 ) -> None:
     result = _run_call(desk, turn, call)
-    if result.get("error") == Refusal.INVALID_ARGUMENTS and _malformed(transcript):
-        hand_off(desk, turn, "The assistant could not fill in a request.")
-    if result.get("error") == Refusal.TOO_MANY_REJECTIONS:
-        # The refusal says that a person takes over, also in a new conversation.
-        hand_off(desk, turn, MAX_REVISIONS_EXCEEDED, desk.policy.max_revisions)
+    if turn.row.kind != QUESTION_TURN:
+        _hand_off_after(desk, turn, result, transcript)
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
         content = json.dumps(result, ensure_ascii=False)
         runs.append(tx, turn, now, ChatMessage("tool", content, call_id=call.call_id))
         audit.append(tx, turn.run_id, now, *_ran(desk, call, result))
+
+
+def _hand_off_after(
+    desk: Desk, turn: Turn, result: Payload, transcript: tuple[ChatMessage, ...]
+) -> None:
+    """Let a person take over after a result that the model cannot do better about."""
+    if result.get("error") == Refusal.INVALID_ARGUMENTS and _malformed(transcript):
+        hand_off(desk, turn, "The assistant could not fill in a request.")
+    if result.get("error") == Refusal.TOO_MANY_REJECTIONS:
+        # The refusal says that a person takes over, also in a new conversation.
+        hand_off(desk, turn, MAX_REVISIONS_EXCEEDED, desk.policy.max_revisions)
 
 
 def _ran(desk: Desk, call: ToolCall, result: Payload) -> list[audit.Fact]:
@@ -260,6 +301,8 @@ def _run_call(desk: Desk, turn: Turn, call: ToolCall) -> Payload:
 
 def _run_tool(desk: Desk, turn: Turn, call: ToolCall, tool: Tool, arguments: Arguments) -> Payload:
     customer = None if turn.customer_id is None else CustomerId(turn.customer_id)
+    if turn.row.kind == QUESTION_TURN and tool.tool_class is not ToolClass.READ:
+        return failure("not_available", "The team asks: look things up and answer, nothing else.")
     if tool.read is not None:
         return tool.read(desk, Caller(customer, turn.conversation_id), arguments)
     if call.name in EFFECTS:
@@ -358,4 +401,7 @@ def _model_failed(desk: Desk, turn: Turn, problem: str) -> None:
             outbox.retry(tx, turn.row.id, again, problem, ambiguous=False)
         desk.wake(Lane.TURN)
         return
-    tell.tell_failed(desk, turn, problem)
+    if turn.row.kind == QUESTION_TURN:
+        reply.agent_is_silent(desk, turn, problem)
+    else:
+        tell.tell_failed(desk, turn, problem)

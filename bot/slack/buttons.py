@@ -29,6 +29,11 @@ def edit_button(approval: Approval) -> Block:
     return on(approval, Action.EDIT, "Edit")
 
 
+def ask_button(approval: Approval) -> Block:
+    """Return the button that opens the form for a question."""
+    return on(approval, Action.ASK, "Ask")
+
+
 def reject_button(approval: Approval) -> Block:
     """Return the button that asks why a request is turned down."""
     return on(approval, Action.REJECT, "Reject", "danger")

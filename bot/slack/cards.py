@@ -6,7 +6,7 @@ from datetime import datetime
 from agent.domain.approvals import Approval, ApprovalView, Status
 from agent.domain.deadlines import is_past
 from agent.tools.levels import weigh
-from bot.slack import buttons, emails, parts
+from bot.slack import asked, buttons, emails, parts
 from bot.slack.banners import stopped_banner
 from bot.slack.blocks import (
     Block,
@@ -97,6 +97,7 @@ def _whole(
         *parts.substance(view),
         *parts.words(view),
         parts.payload(approval),
+        *asked.on_card(view, difference_limit),
         parts.small_print(approval),
         *_progress(view, now, people),
         *(ending(view, now, people, replacement_url) or [_decide(view)]),
@@ -119,6 +120,7 @@ def brief_card(
             parts.reasons(approval, limit),
             *parts.substance(view, limit),
             *parts.words(view, limit),
+            *asked.on_card(view, limit),
             parts.small_print(approval),
             *_progress(view, now, people),
             *(ending(view, now, people, replacement_url, limit) or _review_only(view)),
@@ -161,6 +163,7 @@ def _decide(view: ApprovalView) -> Block:
         buttons.row_id(view),
         approve,
         *([buttons.edit_button(approval)] if can_edit(approval) else []),
+        buttons.ask_button(approval),
         buttons.reject_button(approval),
         buttons.details_button(approval),
     )

@@ -16,7 +16,7 @@ from agent.steps.ask_again import ask_again
 from agent.steps.permission import Order, Where, permit, refuse
 from agent.steps.reveal import reveal
 from agent.steps.review import answer_review
-from bot.slack import details, edits, forms, modals
+from bot.slack import details, edits, forms, modals, questions
 from bot.slack.blocks import Block
 from bot.slack.dossier import leaf_of
 from bot.slack.edge import Edge
@@ -106,6 +106,11 @@ class Clicks:
     def break_glass(self, body: Body, ack: Ack) -> None:
         """Open the form of somebody on call who approves alone."""
         self._open(body, lambda shown, _: forms.break_glass_modal(shown.view, shown.channel))
+        ack()
+
+    def ask(self, body: Body, ack: Ack) -> None:
+        """Open the form for a question, to the customer or to the agent."""
+        self._open(body, lambda shown, _: questions.ask_modal(shown.view, shown.channel))
         ack()
 
     def revoke(self, body: Body, ack: Ack) -> None:

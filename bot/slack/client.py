@@ -17,12 +17,13 @@ from agent.ports import (
     TryAgain,
     Undeliverable,
 )
-from bot.slack import notices
+from bot.slack import asked_lines, notices
 from bot.slack.alert_posts import AlertPosts
 from bot.slack.announcements import PostedOnce, channel_of, needed, note_of, thread_of
 from bot.slack.card_posts import CardPosts
 from bot.slack.channels import Channels
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
+from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
 from bot.slack.posting import Posting, is_there
 from bot.slack.reviews import review_note
@@ -70,6 +71,8 @@ class SlackNotifier(Notifier):
                 return self._cards.update(delivery, needed(delivery))
             case DeliveryKind.THREAD:
                 return self._reply(delivery, needed(delivery))
+            case DeliveryKind.QUESTION | DeliveryKind.ANSWER:
+                return self._speak(delivery, needed(delivery))
             case DeliveryKind.EPHEMERAL:
                 return self._whisper(delivery)
             case DeliveryKind.REVIEW:
@@ -93,10 +96,22 @@ class SlackNotifier(Notifier):
         return self._alerts.follow(delivery)
 
     def _reply(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
+        note = notices.thread_line(view, Status(str(delivery.body["status"])))
+        return self._in_thread(delivery, note)
+
+    def _speak(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
+        """Put a question about a request, or what came back, under its card."""
+        with self._store.transaction(write=False) as tx:
+            users = slack_users(tx, view)
+        ask_id = str(delivery.body["ask_id"])
+        if delivery.kind is DeliveryKind.QUESTION:
+            return self._in_thread(delivery, asked_lines.question_line(view, ask_id))
+        return self._in_thread(delivery, asked_lines.answer_line(view, ask_id, users))
+
+    def _in_thread(self, delivery: Delivery, note: Note) -> DeliveryAnswer:
         if not delivery.refs:
             return self._cards.not_posted_yet(delivery)
         root = delivery.refs[0]
-        note = notices.thread_line(view, Status(str(delivery.body["status"])))
         return self._posting.post_once(delivery, root.channel, note, root.ts)
 
     def _whisper(self, delivery: Delivery) -> Delivered:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.domain.approvals import Approval, ApprovalView
-from bot.slack import buttons, parts
+from bot.slack import asked, buttons, parts
 from bot.slack.banners import stopped_banner
 from bot.slack.blocks import (
     Block,
@@ -101,6 +101,7 @@ def request_entry(view: ApprovalView, people: People, now: datetime, *, waiting:
         parts.reasons(approval),
         *parts.substance(view),
         *_words(view, revealed=False),
+        *asked.in_full(view),
         rich(line(word("Exactly this will run" if waiting else "The exact request", "bold"))),
         *(rich(code_block(piece)) for piece in chunks(parts.payload_text(approval), _TEXT)),
         rich(line(word("sha256 "), word(approval.payload_hash, "code"))),
@@ -111,8 +112,9 @@ def request_entry(view: ApprovalView, people: People, now: datetime, *, waiting:
 
 
 def revealed_entry(view: ApprovalView) -> Entry:
-    """Return what a card masks, whole: who the customer is, and what they and the agent said."""
-    return [parts.facts_block(view, revealed=True), *_words(view, revealed=True)]
+    """Return what a card masks, whole: who the customer is, and what was said and asked."""
+    said = [*_words(view, revealed=True), *asked.in_full(view, revealed=True)]
+    return [parts.facts_block(view, revealed=True), *said]
 
 
 def _words(view: ApprovalView, *, revealed: bool) -> list[Block]:
@@ -182,6 +184,7 @@ def _deciding(approval: Approval, *, may_break_glass: bool) -> Block:
     return actions(
         f"act:{approval.id}:{approval.revision}",
         *([buttons.edit_button(approval)] if can_edit(approval) else []),
+        buttons.ask_button(approval),
         buttons.reject_button(approval),
         *([buttons.break_glass_button(approval)] if may_break_glass else []),
     )

@@ -35,6 +35,9 @@ _TAGS: Mapping[str, str] = {
     AuditType.EXECUTION_RETURNED: "The try provably never began",
     AuditType.EXECUTION_SETTLED: "Settled by a person's word",
     AuditType.PROVIDER_HEARD: "The provider sent word",
+    AuditType.QUESTION_ASKED: "Asked a question",
+    AuditType.QUESTION_ANSWERED: "The question was answered",
+    AuditType.QUESTION_UNANSWERED: "The question got no answer",
     AuditType.CUSTOMER_TOLD: "The customer was told",
     AuditType.CARD_POSTED: "The card was posted",
     AuditType.CARD_REVEALED: "Saw what is masked",
@@ -48,6 +51,7 @@ _VOTES = {"approve": "Voted to approve", "reject": "Voted to reject", "edit": "E
 _TOLD = (
     "code",
     "verdict",
+    "asked_of",
     "attempt",
     "message",
     "problem",
@@ -82,7 +86,11 @@ def history_entry(happening: Happening) -> Entry:
     data = happening.data
     changed, below = _changes(happening)
     rows = [_heading(happening), *_told(data), *changed]
-    texts = [("", _text(data, "reason")), ("Note, for staff only: ", _text(data, "note"))]
+    texts = [
+        ("", _text(data, "question")),
+        ("", _text(data, "reason")),
+        ("Note, for staff only: ", _text(data, "note")),
+    ]
     said = [
         rich(quote(piece))
         for label, text in texts

@@ -19,6 +19,7 @@ from bot.slack.names import Action, View
 from bot.slack.once import Once, StillAtWork, acknowledged
 from bot.slack.orders import Orders
 from bot.slack.payloads import Body, Click, described, read, sender
+from bot.slack.questions import Questions
 from bot.slack.submissions import Submissions
 from bot.slack.switches import Switches
 
@@ -144,6 +145,7 @@ def _listen(app: _Heard, edge: Edge) -> None:
     for page in names.PAGES:
         app.action(page.value)(clicks.page)
     app.action(Action.BREAK_GLASS.value)(clicks.break_glass)
+    app.action(Action.ASK.value)(clicks.ask)
     app.action(Action.REVOKE.value)(clicks.revoke)
     app.action(Action.ASK_AGAIN.value)(clicks.ask_again)
     app.action(Action.SETTLE.value)(clicks.settle)
@@ -158,6 +160,7 @@ def _listen(app: _Heard, edge: Edge) -> None:
     app.view(View.REJECT.value)(submissions.reject)
     app.view(View.REVIEW.value)(submissions.review)
     app.view(View.BREAK_GLASS.value)(submissions.break_glass)
+    app.view(View.ASK.value)(Questions(edge).ask)
     app.view(View.REVOKE.value)(orders.revoke)
     app.view(View.SETTLE.value)(orders.settle)
     app.view(View.REVIEW_FLAG.value)(orders.flag)

@@ -7,8 +7,9 @@ from storage.transaction import Tx
 
 
 def slack_users(tx: Tx, view: ApprovalView) -> dict[ActorId, str]:
-    """Return the Slack user ids of those who voted on or edited a request."""
+    """Return the Slack user ids of those who voted on, edited or asked about a request."""
     named = {vote.actor_id for vote in view.votes} | set(view.approval.edited_by)
+    named |= {ask.actor_id for ask in view.asks}
     users = {}
     for actor_id in named:
         actor = None if actor_id is None else people.get(tx, actor_id)

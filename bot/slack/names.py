@@ -21,6 +21,7 @@ class Action(StrEnum):
     ALERT_ACKNOWLEDGE = "alert_acknowledge"
     BREAK_GLASS = "approval_break_glass"
     REVOKE = "approval_revoke"
+    ASK = "approval_ask"
     ASK_AGAIN = "approval_ask_again"
     SETTLE = "approval_settle"
     STOP = "desk_stop"
@@ -37,6 +38,7 @@ class View(StrEnum):
     REJECT = "reject_form"
     REVIEW = "review"
     BREAK_GLASS = "break_glass_form"
+    ASK = "ask_form"
     REVOKE = "revoke_form"
     SETTLE = "settle_form"
     STOP = "stop_form"
@@ -64,6 +66,8 @@ class Field(StrEnum):
     OUTCOME = "outcome"
     EVIDENCE = "evidence"
     REFERENCE = "reference"
+    ASKED_OF = "asked_of"
+    QUESTION = "question"
 
 
 # The buttons that turn the pages of Details.

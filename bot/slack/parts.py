@@ -87,7 +87,8 @@ def masked(view: ApprovalView, text: str) -> str:
 
 def is_masked(view: ApprovalView) -> bool:
     """Tell whether a card of the request hides anything of the customer."""
-    texts = (*view.customer_words, view.approval.model_reason)
+    asked = (text for ask in view.asks for text in (ask.question, ask.answer or ""))
+    texts = (*view.customer_words, view.approval.model_reason, *asked)
     return any(masked(view, text) != text for text in texts) or _customer(
         view, revealed=False
     ) != _customer(view, revealed=True)

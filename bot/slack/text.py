@@ -35,6 +35,22 @@ def clip(text: str, limit: int) -> str:
     return f"{text[:limit]} … ({len(text) - limit:,} more characters)"
 
 
+def clip_escaped(text: str, limit: int) -> str:
+    """Return what takes about `limit` characters as Slack counts them; the rest is counted.
+
+    Slack counts `&` as five and angle brackets as four.
+    """
+    if len(escape(text)) <= limit:
+        return text
+    taken, most = 0, limit
+    for char in text:
+        most -= len(escape(char))
+        if most < 0:
+            break
+        taken += 1
+    return f"{text[:taken]} … ({len(text) - taken:,} more characters)"
+
+
 def clip_bytes(text: str, limit: int) -> str:
     """Return at most `limit` UTF-8 bytes, cut between characters."""
     data = text.encode()

@@ -1,15 +1,20 @@
-"""What people do about a request beside deciding it: revoke, settle, and ask again."""
+"""What people do about a request beside deciding it: ask, revoke, settle, and ask again."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
+from uuid import UUID
 
 from fastapi import APIRouter
 from pydantic import Field
 
 from agent.domain.approvals import Approval, EvidenceKind
+from agent.domain.asking import Question
+from agent.domain.asks import Ask as Asked
+from agent.domain.asks import AskedOf
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import ApprovalId
 from agent.domain.roles import Channel
+from agent.steps.ask import ask
 from agent.steps.ask_again import ask_again
 from agent.steps.permission import Order
 from agent.steps.revoke import revoke
@@ -40,10 +45,32 @@ class Settle(Body):
     note: Words = ""
 
 
+class Ask(Body):
+    """Body of `ask`; the same `client_id` again asks nothing new."""
+
+    of: Annotated[AskedOf, Field(strict=False)]
+    question: Annotated[str, Field(max_length=3000)]
+    client_id: Annotated[UUID, Field(strict=False)] | None = None
+
+
 class AskAgain(Body):
     """Body of `ask_again`."""
 
     reason: Words = ""
+
+
+@router.post("/{approval_id}/ask")
+def ask_approval(
+    context: Context, staff: Known, approval_id: ApprovalPath, body: Ask
+) -> JsonObject:
+    """Ask about a request that waits: the customer in their chat, or the agent.
+
+    The answer stands in `questions` when it has come; nothing else changes.
+    """
+    key = None if body.client_id is None else str(body.client_id)
+    question = Question(body.of, body.question, key)
+    answer = ask(context.desk, approval_id, question, _order(staff, ""))
+    return _shown(context, approval_id, answer)
 
 
 @router.post("/{approval_id}/revoke")
@@ -78,10 +105,13 @@ def _order(staff: Staff, reason: str) -> Order:
     return Order(staff.identity, Channel.API, reason)
 
 
-def _shown(context: WebContext, approval_id: ApprovalId, answer: Approval | Refused) -> JsonObject:
+def _shown(
+    context: WebContext, approval_id: ApprovalId, answer: Approval | Asked | Refused
+) -> JsonObject:
     context.hub.poke()
     if not isinstance(answer, Refused):
-        return approval_json(read_view(context, answer.id))
+        named = answer.approval_id if isinstance(answer, Asked) else answer.id
+        return approval_json(read_view(context, named))
     if answer.code is RefusalCode.NOT_FOUND:
         raise refusal(answer)
     view = read_view(context, approval_id)

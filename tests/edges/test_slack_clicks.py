@@ -46,6 +46,7 @@ def test_a_parked_refund_is_a_card_with_its_outbox_row_named(story: SlackStory) 
     assert action_ids(card) == [
         "approval_approve",
         "approval_edit",
+        "approval_ask",
         "approval_reject",
         "approval_review",
     ]

@@ -80,6 +80,7 @@ def test_the_whole_approval_is_shown_to_whoever_has_a_role(web: Web) -> None:
         },
         "requested_by": parked.requested_by,
         "tier": {"role": "refund_approver", "approvals_needed": 1},
+        "questions": [],
         "decisions": [],
         "created_at": "2026-11-29T12:00:00Z",
         "expires_at": "2026-11-29T12:30:00Z",

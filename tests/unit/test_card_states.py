@@ -173,7 +173,14 @@ def test_the_buttons_are_those_that_can_still_do_something(tool: str) -> None:
     edit = ["approval_edit"] if tool in {"refund", "e-mail"} else []
     # Of an e-mail the customer's address is bound, and so it is not masked.
     hidden = [] if tool == "e-mail" else ["approval_reveal"]
-    pending = [*hidden, "approval_approve", *edit, "approval_reject", "approval_review"]
+    pending = [
+        *hidden,
+        "approval_approve",
+        *edit,
+        "approval_ask",
+        "approval_reject",
+        "approval_review",
+    ]
     for name, shown in endings(tool).items():
         found = buttons(draw(shown).blocks)
         assert list(found) == (pending if name == "pending" else BUTTONS.get(name, [])), name

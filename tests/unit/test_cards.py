@@ -129,12 +129,13 @@ def test_the_buttons_name_what_was_shown() -> None:
         "approval_reveal",
         "approval_approve",
         "approval_edit",
+        "approval_ask",
         "approval_reject",
         "approval_review",
     ]
     shown = approval()
     named = {"v": 1, "id": shown.id, "rev": 1, "h": shown.payload_hash[:16]}
-    assert [json.loads(button["value"]) for button in found.values()] == [named] * 5
+    assert [json.loads(button["value"]) for button in found.values()] == [named] * 6
     approve = found["approval_approve"]
     assert approve["style"] == "primary"
     assert "160.00 USD on order ORD-1001 goes to Dana" in approve["confirm"]["text"]["text"]

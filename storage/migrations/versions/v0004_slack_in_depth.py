@@ -65,6 +65,8 @@ def upgrade() -> None:
         sa.Column("asked_at", sa.BigInteger(), nullable=False),
         sa.Column("answered_at", sa.BigInteger(), nullable=True),
         sa.Column("answer", sa.Text(), nullable=True),
+        sa.Column("late", sa.Integer(), nullable=False),
+        sa.Column("key", sa.Text(), nullable=True),
         sa.CheckConstraint("asked_of IN ('customer','agent')", name=op.f("ck_asks_asked_of")),
         sa.ForeignKeyConstraint(
             ["approval_id"], ["approvals.id"], name=op.f("fk_asks_approval_id_approvals")
@@ -76,7 +78,9 @@ def upgrade() -> None:
         ),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_asks_run_id_runs")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_asks")),
+        sa.UniqueConstraint("key", name=op.f("uq_asks_key")),
     )
+    op.create_index(op.f("ix_joins_conversation_id"), "joins", ["conversation_id"], unique=False)
     op.create_index(op.f("ix_asks_approval_id"), "asks", ["approval_id"], unique=False)
     op.create_index(
         "ix_asks_open",
@@ -170,6 +174,7 @@ def downgrade() -> None:
     op.drop_index("ix_asks_open", table_name="asks")
     op.drop_index(op.f("ix_asks_approval_id"), table_name="asks")
     op.drop_table("asks")
+    op.drop_index(op.f("ix_joins_conversation_id"), table_name="joins")
     op.drop_table("pings")
     op.drop_index("ix_alerts_open", table_name="alerts")
     op.drop_table("alerts")

@@ -4,7 +4,7 @@ import { approvalChip } from "./approval-chip.js";
 import { ChatSession, MAX_CHARACTERS } from "./chat-session.js";
 import { h, icon, unseen } from "./dom.js";
 import { Tail } from "./tail.js";
-import { clock } from "./time.js";
+import { clock, day } from "./time.js";
 
 const COUNT_FROM = 3_500;
 const STATUS_WORDS = {
@@ -211,13 +211,16 @@ export class ChatPanel {
     }
   }
 
-  #turn({ role, text, finish }, at) {
-    const shown = text === "" && finish === "stopped" ? STATUS_WORDS.stopped : text;
+  #turn({ role, text, finish, question, answer_by: answerBy }, at) {
+    // A question of the team has its deadline as a moment too, which is drawn in the reader's zone.
+    const asks = role === "staff" && question !== undefined && answerBy !== undefined;
+    const said = text === "" && finish === "stopped" ? STATUS_WORDS.stopped : text;
     return h(
       "div",
       { class: `turn turn-${role}` },
       role === "staff" ? h("span", { class: "turn-who" }, "From our team") : null,
-      h("p", { class: "bubble", dir: "auto" }, shown),
+      h("p", { class: "bubble", dir: "auto" }, asks ? question : said),
+      asks ? answerLine(new Date(answerBy)) : null,
       h("time", { class: "turn-at", datetime: at.toISOString() }, clock(at)),
     );
   }
@@ -299,4 +302,10 @@ export class ChatPanel {
     const waiting = this.#mine.find((one) => !one.taken);
     this.log.insertBefore(node, waiting?.node ?? null);
   }
+}
+
+/** Return the line below a question of the team: until when an answer helps. */
+function answerLine(by) {
+  const when = h("time", { datetime: by.toISOString() }, `${clock(by)}, ${day(by)}`);
+  return h("span", { class: "turn-deadline" }, "Please answer by ", when);
 }
