@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -21,7 +22,9 @@ from starlette.routing import Mount
 from typing_extensions import override
 
 from agent.desk import Desk, Lane
+from agent.domain.deadlines import EXECUTION_LEASE
 from agent.domain.errors import InvalidInput
+from agent.domain.heartbeats import WATCH, patience_with
 from agent.ports import ChatModel, Clock, Mailer, Notifier, Payments
 from agent.providers.demo_shop import seed_demo_shop
 from agent.providers.embedded_flags import EmbeddedFlags
@@ -40,6 +43,7 @@ from agent.steps.heads import Seal, sign_heads
 from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
 from agent.steps.verify import Witness
+from agent.steps.watch import watch
 from bot.cli import cli as commands
 from bot.cli_world import World
 from bot.jobs import Heartbeat, Job, Jobs, Wakeups
@@ -73,6 +77,9 @@ _PEOPLE_RETRY_S = 1.0
 _CLOCK_EVERY_S = 20.0
 # What is newer than the newest head can be cut off unseen; a job is stale after 30 s.
 _HEADS_EVERY_S = 20.0
+_WATCH_EVERY_S = 5.0
+# Every worker of the lane may be in the middle of a turn, which asks the model several times.
+_TURN_PATIENCE = timedelta(minutes=3)
 # The mark that a database leaves in when it has served a real workspace.
 _WORKSPACE = "workspace"
 
@@ -357,6 +364,9 @@ def _assemble(
         scheduled = (*scheduled, Job("heads", _HEADS_EVERY_S, sign))
         # What the last workers wrote is signed too.
         rest = replace(rest, after=partial(_in_turn, sign, rest.after))
+    patience = {job.name: patience_with(timedelta(seconds=job.every_s)) for job in scheduled}
+    patience |= {Lane.TURN.value: _TURN_PATIENCE, Lane.EXECUTE.value: EXECUTION_LEASE}
+    scheduled = (*scheduled, Job(WATCH, _WATCH_EVERY_S, partial(watch, desk, patience)))
     jobs = Jobs(desk, wakeups, lanes, scheduled, hub.poke)
     secrets = core.settings.webhook_secrets
     context = WebContext(

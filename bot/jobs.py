@@ -17,6 +17,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.schedulers.base import BaseScheduler
 
 from agent.desk import Desk, Lane
+from agent.domain.heartbeats import REPLICA
 from storage import heartbeats
 
 log = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ class Jobs:
                 )
                 self._threads.append(thread)
                 thread.start()
-        self._every(Job(heartbeats.REPLICA, _BEAT_INTERVAL_S, self._beat))
+        self._every(Job(REPLICA, _BEAT_INTERVAL_S, self._beat))
         self._every(Job("net", _NET_INTERVAL_S, self._ring_all))
         for job in self._jobs:
             self._every(job)
@@ -219,7 +220,7 @@ class Jobs:
         try:
             with self._desk.store.transaction() as tx:
                 now = self._desk.clock.now()
-                heartbeats.beat(tx, self._desk.replica, name, now, problem)
+                heartbeats.fail(tx, self._desk.replica, name, now, problem)
         except Exception:
             log.exception("the heartbeat of %s cannot be written", name)
 
@@ -238,7 +239,7 @@ class Jobs:
 def _beat(desk: Desk, names: tuple[str, ...]) -> None:
     with desk.store.transaction() as tx:
         now = desk.clock.now()
-        for name in (heartbeats.REPLICA, *names):
+        for name in (REPLICA, *names):
             heartbeats.beat(tx, desk.replica, name, now)
 
 

@@ -104,6 +104,11 @@ def is_stopped(tx: Tx) -> bool:
     return row is not None and bool(row["stopped"])
 
 
+def is_there(tx: Tx) -> bool:
+    """Tell whether the single row is there."""
+    return tx.one(_GET) is not None
+
+
 def stop_note(tx: Tx) -> StopNote | None:
     """Return who stopped everything, when and why; None while nothing is stopped."""
     row = tx.one(_GET)

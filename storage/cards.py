@@ -43,6 +43,10 @@ _AT = select(slack_messages.c.approval_id).where(
     slack_messages.c.channel == bindparam("where_channel"),
     slack_messages.c.ts == bindparam("when_ts"),
 )
+_SUBJECT_AT = select(slack_messages.c.subject).where(
+    slack_messages.c.channel == bindparam("where_channel"),
+    slack_messages.c.ts == bindparam("when_ts"),
+)
 _FORGET = delete(slack_messages).where(
     slack_messages.c.channel == bindparam("where_channel"),
     slack_messages.c.ts == bindparam("when_ts"),
@@ -112,3 +116,9 @@ def approval_at(tx: Tx, ref: MessageRef) -> ApprovalId | None:
     """Return which approval a posted message belongs to, None for an alert's."""
     row = tx.one(_AT, where_channel=ref.channel, when_ts=ref.ts)
     return None if row is None or row["approval_id"] is None else ApprovalId(row["approval_id"])
+
+
+def subject_at(tx: Tx, ref: MessageRef) -> str | None:
+    """Return what the alert at a posted message is about, None where there is none."""
+    row = tx.one(_SUBJECT_AT, where_channel=ref.channel, when_ts=ref.ts)
+    return None if row is None or row["subject"] is None else str(row["subject"])

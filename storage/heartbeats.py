@@ -1,24 +1,28 @@
 """Signs of life: which replicas are up and which jobs ran."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, select, text, union
 
+from agent.domain.heartbeats import COMMAND_PREFIX, REPLICA, Heartbeat
 from storage.tables import approvals, conversations, heartbeats, outbox
 from storage.tables import settings as settings_table
 from storage.times import from_micros, to_micros
 from storage.transaction import Tx
 
-REPLICA = "replica"
 _BEAT = text(
+    "INSERT INTO heartbeats (replica, job, at) VALUES (:replica, :job, :at) "
+    "ON CONFLICT (replica, job) DO UPDATE SET at = excluded.at, problem = NULL"
+)
+_FAIL = text(
     "INSERT INTO heartbeats (replica, job, at, problem) VALUES (:replica, :job, :at, :problem) "
-    "ON CONFLICT (replica, job) DO UPDATE SET at = excluded.at, problem = excluded.problem"
+    "ON CONFLICT (replica, job) DO UPDATE SET problem = excluded.problem"
 )
 _ALL = select(heartbeats).order_by(heartbeats.c.replica, heartbeats.c.job)
 _FORGET = delete(heartbeats).where(heartbeats.c.replica == bindparam("who"))
 _OTHER_SERVERS = delete(heartbeats).where(
-    heartbeats.c.replica != bindparam("who"), heartbeats.c.replica.not_like("cli-%")
+    heartbeats.c.replica != bindparam("who"),
+    heartbeats.c.replica.not_like(f"{COMMAND_PREFIX}%"),
 )
 _LEASE_OWNERS = union(
     select(conversations.c.lease_owner.label("owner")).where(
@@ -41,19 +45,14 @@ _PUT_SETTING = text(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """When a job of a replica last ran, and what went wrong, if anything."""
-
-    replica: str
-    job: str
-    at: datetime
-    problem: str | None
+def beat(tx: Tx, replica: str, job: str, at: datetime) -> None:
+    """Note that a job did its work."""
+    tx.change(_BEAT, replica=replica, job=job, at=to_micros(at))
 
 
-def beat(tx: Tx, replica: str, job: str, at: datetime, problem: str | None = None) -> None:
-    """Note that a job ran."""
-    tx.change(_BEAT, replica=replica, job=job, at=to_micros(at), problem=problem)
+def fail(tx: Tx, replica: str, job: str, at: datetime, problem: str) -> None:
+    """Note what went wrong with a job; when it last did its work stays."""
+    tx.change(_FAIL, replica=replica, job=job, at=to_micros(at), problem=problem)
 
 
 def everything(tx: Tx) -> tuple[Heartbeat, ...]:

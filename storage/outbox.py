@@ -12,8 +12,9 @@ from storage.tables import outbox
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 
-# A message tried more often than this is in trouble, though it may still arrive.
-_STUCK_AFTER = 3
+# A message tried so often is in trouble, though it may still arrive.
+_STUCK_AFTER = 5
+_MOST_PROBLEMS = 10
 _PUT = insert(outbox)
 _DUE = (
     select(outbox)
@@ -68,8 +69,17 @@ _EXISTS = select(outbox.c.id).where(outbox.c.key == bindparam("key"))
 _NEXT_DUE = select(func.min(outbox.c.next_at).label("at")).where(
     outbox.c.lane == bindparam("lane"), outbox.c.next_at.is_not(None)
 )
-_STUCK = select(func.count().label("n")).where(
-    outbox.c.lane == "slack", or_(outbox.c.next_at.is_(None), outbox.c.attempts > _STUCK_AFTER)
+_IS_STUCK = (
+    outbox.c.lane == "slack",
+    or_(outbox.c.next_at.is_(None), outbox.c.attempts >= _STUCK_AFTER),
+)
+_STUCK = select(func.count().label("n")).where(*_IS_STUCK)
+_STUCK_FOR = (
+    select(outbox.c.kind, outbox.c.last_error)
+    .where(*_IS_STUCK)
+    .group_by(outbox.c.kind, outbox.c.last_error)
+    .order_by(func.min(outbox.c.id))
+    .limit(_MOST_PROBLEMS)
 )
 
 
@@ -186,9 +196,16 @@ def next_due(tx: Tx, lane: str) -> datetime | None:
 
 
 def stuck(tx: Tx) -> int:
-    """Return how many Slack messages were given up or tried more than three times."""
+    """Return how many Slack messages were given up or tried five times and more."""
     row = tx.one(_STUCK)
     return 0 if row is None else int(row["n"])
+
+
+def stuck_for(tx: Tx) -> tuple[Payload, ...]:
+    """Return what is stuck and why, each `kind` with each `problem` once, the oldest first."""
+    return tuple(
+        {"kind": row["kind"], "problem": row["last_error"] or ""} for row in tx.all(_STUCK_FOR)
+    )
 
 
 def read_row(row: Row) -> OutboxRow:

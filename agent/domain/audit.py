@@ -52,7 +52,6 @@ class AuditType(StrEnum):
     BREAKER_OPENED = "breaker.opened"
     BREAKER_TRIAL = "breaker.trial"
     BREAKER_CLOSED = "breaker.closed"
-    BREAKER_ACKNOWLEDGED = "breaker.acknowledged"
     BREAKER_RESET = "breaker.reset"
     BREAKER_CLOCK_STEP = "breaker.clock_step"
     CARD_POSTED = "card.posted"

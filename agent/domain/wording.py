@@ -127,6 +127,14 @@ def _is_on_its_way(approval: Approval) -> bool:
     return (approval.result or {}).get("provider_status") == "pending"
 
 
+def known_words(approval: Approval) -> str:
+    """Return for staff what became of an effect whose outcome was unknown."""
+    what = request_words(approval)
+    if approval.status is Status.EXECUTED:
+        return f"{what} went through."
+    return f"{what} did not go through: {_effect(approval).undone}."
+
+
 def request_words(approval: Approval) -> str:
     """Return what was asked for, e.g. `Refund of 160.00 USD on order ORD-1001`."""
     order = "" if approval.order_id is None else f" about order {approval.order_id}"

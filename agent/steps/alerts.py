@@ -9,17 +9,34 @@ from agent.desk import Desk, Lane
 from agent.domain.alerts import Alert, AlertKind, is_over_when_seen
 from agent.domain.approvals import Approval
 from agent.domain.audit import AuditType
+from agent.domain.ids import ApprovalId
 from agent.domain.judgement import Denial
 from agent.domain.payload import Payload
 from agent.domain.roles import MAY_ACKNOWLEDGE, Channel, Identity
-from agent.ports import DeliveryKind
+from agent.ports import DeliveryKind, MessageRef
 from agent.steps.outcomes import slack_message
 from agent.steps.permission import Order, permit, refuse
 from storage import alerts, audit, cards, outbox
 from storage.outbox import Message
 from storage.transaction import Tx
 
+# Without its single row no refund runs, and there is nothing to tell one time from another.
+BREAKER_GONE = "breaker_missing"
 _THANKS = "Thank you. The channel can see that you look into it."
+
+
+def unknown_subject(approval_id: ApprovalId) -> str:
+    """Return what the alert of an outcome that nobody knows is about."""
+    return f"unknown:{approval_id}"
+
+
+def raise_corrupt(tx: Tx, desk: Desk, now: datetime, approval_id: ApprovalId, problem: str) -> None:
+    """Tell people on call of a stored request that must not run."""
+    body: Payload = {
+        "text": f"It does not validate and will not run: {problem}",
+        "approval_id": approval_id,
+    }
+    raise_alert(tx, desk, now, f"corrupt:{approval_id}", AlertKind.CORRUPT_ROW, body)
 
 
 def raise_alert(
@@ -50,8 +67,13 @@ def raise_alert(
     return True
 
 
-def amend_alert(tx: Tx, desk: Desk, now: datetime, subject: str, body: Payload, words: str) -> bool:
-    """Change what an open alert says, with `words` as the news; False when none is open."""
+def amend_alert(
+    tx: Tx, desk: Desk, now: datetime, subject: str, body: Payload, words: str = ""
+) -> bool:
+    """Change what an open alert says; False when none is open.
+
+    Its message is drawn anew, and a line in its thread says `words`, if there are any.
+    """
     alert = _hold(tx, subject)
     if alert is None or not alert.is_open:
         return False
@@ -89,6 +111,20 @@ def acknowledge_alert(desk: Desk, identity: Identity, subject: str) -> str:
             outbox.add(tx, now, _message(desk, DeliveryKind.ALERT_UPDATE, key, alert))
     desk.wake(Lane.SLACK)
     return told
+
+
+def redraw_alert(desk: Desk, ref: MessageRef) -> bool:
+    """Draw the alert at a message anew, for somebody who saw an old picture; False for no alert."""
+    with desk.store.transaction() as tx:
+        subject = cards.subject_at(tx, ref)
+        alert = None if subject is None else alerts.get(tx, subject)
+        if alert is None:
+            return False
+        key = f"alert_redraw:{alert.subject}:{desk.ids.new('out')}"
+        message = _message(desk, DeliveryKind.ALERT_UPDATE, key, alert)
+        outbox.add(tx, desk.clock.now(), message)
+    desk.wake(Lane.SLACK)
+    return True
 
 
 def _acknowledge(tx: Tx, now: datetime, identity: Identity, alert: Alert | None) -> str:
@@ -135,9 +171,11 @@ def _hold(tx: Tx, subject: str) -> Alert | None:
 def _redraw(tx: Tx, desk: Desk, now: datetime, alert: Alert, words: str) -> None:
     """Draw the message anew and add a line to its thread."""
     mark = f"{alert.subject}:{desk.ids.new('out')}"
-    update = _message(desk, DeliveryKind.ALERT_UPDATE, f"alert_update:{mark}", alert)
-    line = _message(desk, DeliveryKind.ALERT_LINE, f"alert_line:{mark}", alert, text=words)
-    outbox.add(tx, now, update, line)
+    messages = [_message(desk, DeliveryKind.ALERT_UPDATE, f"alert_update:{mark}", alert)]
+    if words:
+        line = _message(desk, DeliveryKind.ALERT_LINE, f"alert_line:{mark}", alert, text=words)
+        messages.append(line)
+    outbox.add(tx, now, *messages)
 
 
 def _message(desk: Desk, kind: DeliveryKind, key: str, alert: Alert, **more: str) -> Message:

@@ -20,19 +20,12 @@ from agent.ports import (
     TryAgain,
     Undeliverable,
 )
-from agent.steps.outcomes import slack_message
 from storage import alerts, approvals, audit, cards, decisions, outbox
 from storage.cards import MessageKind
 from storage.outbox import OutboxRow
 from storage.transaction import Tx
 
 _BASE = timedelta(seconds=1)
-# A delivery that fails so often is an alert, not a log line (design.md §16).
-_ALERT_AFTER = 5
-# News of these kinds is worth a card's alert; an alert about an alert is not.
-_ALERTABLE = frozenset(
-    {DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKind.HAND_OFF, DeliveryKind.REVIEW}
-)
 _OF_REVIEWS = frozenset({DeliveryKind.REVIEW, DeliveryKind.REVIEW_UPDATE})
 _OF_ALERTS = frozenset({DeliveryKind.ALERT, DeliveryKind.ALERT_UPDATE, DeliveryKind.ALERT_LINE})
 # What is posted once and drawn anew from then on.
@@ -70,11 +63,8 @@ def _deliver(desk: Desk, notifier: Notifier, row: OutboxRow) -> None:
             case TryAgain(problem=problem, after_s=after_s, ambiguous=ambiguous):
                 at = _next_try(desk, row, now, after_s)
                 outbox.retry(tx, row.id, at, problem, ambiguous=ambiguous or row.ambiguous)
-                if row.attempts + 1 == _ALERT_AFTER:
-                    outbox.add(tx, now, *_alert(desk, row, problem))
             case Undeliverable(problem=problem):
                 outbox.give_up(tx, row.id, problem)
-                outbox.add(tx, now, *_alert(desk, row, problem))
                 fact = audit.Fact(
                     AuditType.DELIVERY_FAILED,
                     desk.replica,
@@ -175,10 +165,3 @@ def _next_try(desk: Desk, row: OutboxRow, now: datetime, after_s: float | None) 
     if after_s is not None:
         return now + timedelta(seconds=after_s)
     return now + backoff(row.attempts + 1, base=_BASE, jitter=desk.ids.jitter())
-
-
-def _alert(desk: Desk, row: OutboxRow, problem: str) -> list[outbox.Message]:
-    if row.kind not in _ALERTABLE:
-        return []
-    text = f"A {row.kind} for {row.approval_id or row.key} cannot be delivered: {problem}"
-    return [slack_message(desk, DeliveryKind.ONCALL, f"undelivered:{row.id}", {"text": text})]

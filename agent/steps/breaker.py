@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from agent.desk import Desk, Lane
+from agent.domain.alerts import AlertKind
 from agent.domain.audit import AuditType
 from agent.domain.breaker import (
     Admitted,
@@ -20,10 +21,9 @@ from agent.domain.ids import ApprovalId
 from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Json, Payload
 from agent.domain.roles import MAY_RESET, Channel
-from agent.ports import DeliveryKind
-from agent.steps.outcomes import slack_message
+from agent.steps.alerts import amend_alert, end_alert, raise_alert
 from agent.steps.permission import Order, permit, proven, refuse
-from storage import audit, breaker, outbox
+from storage import alerts, audit, breaker
 from storage.transaction import Tx
 
 
@@ -37,7 +37,7 @@ def lock(tx: Tx, desk: Desk) -> Breaker:
     seen, stepped = observe(before, desk.policy.breaker_limits(), now)
     breaker.save(tx, seen)
     if stepped:
-        _tell_clock_step(tx, desk, before, now)
+        _tell_clock_step(tx, desk, before, seen, now)
     elif before.state is BreakerState.HALF_OPEN and seen.state is BreakerState.OPEN:
         _tell_opened(tx, desk, seen, now, "the trial's lease was lost")
     return seen
@@ -74,18 +74,23 @@ def note_outcome(tx: Tx, desk: Desk, approval_id: ApprovalId, *, executed: bool)
     if executed:
         fact = audit.Fact(AuditType.BREAKER_CLOSED, "policy", Channel.POLICY, {}, approval_id)
         audit.append(tx, None, now, fact)
+        subject = breaker_subject(after.generation - 1)
+        end_alert(tx, desk, now, subject, "A trial went through: automatic refunds run again.")
     else:
         _tell_opened(tx, desk, after, now, "the trial did not succeed")
 
 
-def reset_breaker(desk: Desk, order: Order) -> Breaker | Refused:
-    """Close the breaker by the word of somebody with the role; what ran before is forgotten."""
+def reset_breaker(desk: Desk, order: Order, generation: int | None = None) -> Breaker | Refused:
+    """Close the breaker by the word of somebody with the role; what ran before is forgotten.
+
+    With `generation` only the opening that the person saw: a later one needs a word of its own.
+    """
     with desk.store.transaction() as tx:
         current = lock(tx, desk)
         now = desk.clock.now()
         permitted = permit(tx, order, MAY_RESET, now)
-        if isinstance(permitted, Entitled) and current.state is BreakerState.CLOSED:
-            permitted = Denial(RefusalCode.ALREADY_DECIDED, "The breaker is closed.")
+        if isinstance(permitted, Entitled):
+            permitted = is_too_late(current, generation) or permitted
         if isinstance(permitted, Denial):
             return refuse(tx, order, "breaker_reset", permitted, now)
         closed = reset(current)
@@ -93,13 +98,15 @@ def reset_breaker(desk: Desk, order: Order) -> Breaker | Refused:
         data: Payload = {"generation": closed.generation, **proven(permitted, order)}
         fact = audit.Fact(AuditType.BREAKER_RESET, permitted.actor.id, order.channel, data)
         audit.append(tx, None, now, fact)
-        said = f"{permitted.actor.name} reset the refund breaker. Reason: {order.reason.strip()}"
-        key = f"breaker_reset:{closed.generation}"
-        outbox.add(
-            tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": said, "good": True})
-        )
+        said = f"{permitted.actor.name} reset it. Reason: {order.reason.strip()}"
+        end_alert(tx, desk, now, breaker_subject(current.generation), said)
     desk.wake(Lane.SLACK)
     return closed
+
+
+def breaker_subject(generation: int) -> str:
+    """Return what the alert of an opening is about; trials that fail belong to the same opening."""
+    return f"breaker:{generation}"
 
 
 def breaker_status(desk: Desk) -> Payload:
@@ -129,38 +136,77 @@ def _monotonic(current: Breaker, now: datetime) -> datetime:
     return now if current.last_seen is None else max(now, current.last_seen)
 
 
+def is_too_late(current: Breaker, generation: int | None) -> Denial | None:
+    """Return why an opening of the breaker cannot be reset any more, None while it can."""
+    if current.state is BreakerState.CLOSED:
+        return Denial(RefusalCode.ALREADY_DECIDED, "The breaker is closed.")
+    if generation is not None and generation != current.generation:
+        words = "It was closed, and has opened once more: look at the newest alert."
+        return Denial(RefusalCode.ALREADY_DECIDED, words)
+    return None
+
+
 def _tell_opened(tx: Tx, desk: Desk, opened: Breaker, now: datetime, why: str) -> None:
-    limits = desk.policy.breaker_limits()
-    ran = breaker.tripping(tx, opened.generation, now - limits.window)
-    refunds: list[Json] = [dict(row) for row in ran]
-    body: Payload = {
-        "refunds": refunds,
-        "max": limits.max_refunds,
-        "window_s": desk.policy.breaker.window_s,
-        "retry_at": _rfc3339(opened.retry_at),
-        "generation": opened.generation,
-        "why": why,
-    }
-    at = "" if opened.retry_at is None else opened.retry_at.isoformat()
-    key = f"breaker_opened:{opened.generation}:{at}"
-    outbox.add(tx, now, slack_message(desk, DeliveryKind.BREAKER_OPENED, key, body))
+    """Raise the alert of this opening, or say in it that the trial has failed."""
     fact = audit.Fact(
         AuditType.BREAKER_OPENED,
         "policy",
         Channel.POLICY,
-        {"why": why, "retry_at": body["retry_at"], "generation": opened.generation},
+        {
+            "why": why,
+            "retry_at": _rfc3339(opened.retry_at),
+            "generation": opened.generation,
+        },
     )
     audit.append(tx, None, now, fact)
+    subject = breaker_subject(opened.generation)
+    alert = alerts.get(tx, subject)
+    if alert is None or not alert.is_open:
+        _alarm(tx, desk, opened, now, why)
+        return
+    failed = alert.body.get("failed_trials")
+    again: Payload = {
+        **alert.body,
+        "why": why,
+        "retry_at": _rfc3339(opened.retry_at),
+        "failed_trials": (failed if isinstance(failed, int) else 0) + 1,
+    }
+    cooldown = desk.policy.breaker.cooldown_s
+    words = f"{why.capitalize()}: automatic refunds stay paused for {cooldown} more seconds."
+    amend_alert(tx, desk, now, subject, again, words)
 
 
-def _tell_clock_step(tx: Tx, desk: Desk, before: Breaker, now: datetime) -> None:
+def _alarm(tx: Tx, desk: Desk, opened: Breaker, now: datetime, why: str) -> None:
+    limits, window_s = desk.policy.breaker_limits(), desk.policy.breaker.window_s
+    ran = breaker.tripping(tx, opened.generation, now - limits.window)
+    refunds: list[Json] = [dict(row) for row in ran]
+    body: Payload = {
+        "text": f"Automatic refunds are paused: {why}.",
+        "refunds": refunds,
+        "max": limits.max_refunds,
+        "window_s": window_s,
+        "retry_at": _rfc3339(opened.retry_at),
+        "generation": opened.generation,
+        "why": why,
+        "failed_trials": 0,
+    }
+    subject = breaker_subject(opened.generation)
+    raise_alert(tx, desk, now, subject, AlertKind.BREAKER_OPENED, body)
+
+
+def _tell_clock_step(tx: Tx, desk: Desk, before: Breaker, anchored: Breaker, now: datetime) -> None:
+    """Tell on-call, and let an open breaker's pause, which begins anew, have a new alert."""
     seen = "" if before.last_seen is None else before.last_seen.isoformat()
     data: Payload = {"last_seen": seen, "now": now.isoformat()}
     text = f"The clock stepped back from {seen} to {now.isoformat()}; the breaker starts anew."
     fact = audit.Fact(AuditType.BREAKER_CLOCK_STEP, "policy", Channel.POLICY, data)
     audit.append(tx, None, now, fact)
-    key = f"clock_step:{now.isoformat()}"
-    outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}))
+    subject = f"clock_step:{anchored.generation}"
+    raise_alert(tx, desk, now, subject, AlertKind.CLOCK_STEP, {"text": text})
+    if anchored.state is BreakerState.OPEN:
+        said = "The clock stepped back: the pause begins anew, with an alert of its own."
+        end_alert(tx, desk, now, breaker_subject(before.generation), said)
+        _alarm(tx, desk, anchored, now, "the clock stepped back")
 
 
 def _rfc3339(moment: datetime | None) -> str | None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 from agent.desk import Desk, Lane
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Event, Status, Verdict, Vote
 from agent.domain.audit import AuditType
 from agent.domain.conversation import storable
@@ -32,13 +33,13 @@ from agent.domain.roles import (
 from agent.domain.wording import is_for_customer, request_words
 from agent.ports import DeliveryKind
 from agent.steps import edit
+from agent.steps.alerts import raise_alert, raise_corrupt
 from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show, slack_message
 from agent.steps.permission import register_for
 from agent.steps.votes import eligible
 from storage import approvals, audit, breaker, conversations, decisions, outbox, people
 from storage.decisions import Ballot
-from storage.outbox import Message
 from storage.transaction import Tx, retried
 
 log = logging.getLogger(__name__)
@@ -222,19 +223,19 @@ def _approved(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnsw
     approved = edit.approve_now(tx, approval, case.now)
     _record(tx, desk, case, approved, AuditType.APPROVAL_APPROVED)
     if case.decision.break_glass:
-        outbox.add(tx, case.now, _broken_glass(desk, case, approved))
+        _tell_broken_glass(tx, desk, case, approved)
     return Decided(approved)
 
 
-def _broken_glass(desk: Desk, case: _Case, approval: Approval) -> Message:
+def _tell_broken_glass(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> None:
     """Let everybody on call see that one of them decided alone."""
     name = case.who() if case.actor is None else case.actor.name
-    text = (
-        f"{name} broke the glass and approved {request_words(approval)} without the others: "
-        f"{case.decision.reason.strip()}"
-    )
-    key = f"break_glass:{approval.id}"
-    return slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}, approval)
+    body: Payload = {
+        "text": f"{name} broke the glass and approved {request_words(approval)} alone.",
+        "reason": case.decision.reason.strip(),
+    }
+    subject = f"break_glass:{approval.id}"
+    raise_alert(tx, desk, case.now, subject, AlertKind.BREAK_GLASS, body, approval)
 
 
 def _rejected(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> DecideAnswer:
@@ -321,13 +322,7 @@ def _corrupt(tx: Tx, desk: Desk, decision: Decision, problem: str) -> Refused:
         decision.approval_id,
     )
     audit.append(tx, None, now, fact)
-    alert = slack_message(
-        desk,
-        DeliveryKind.ONCALL,
-        f"corrupt:{decision.approval_id}",
-        {"text": f"A stored request does not validate and will not run: {problem}"},
-    )
-    outbox.add(tx, now, alert)
+    raise_corrupt(tx, desk, now, decision.approval_id, problem)
     words = "The stored request is damaged and will not run; on-call was told."
     _whisper(tx, desk, decision, words, now)
     return Refused(RefusalCode.PAYLOAD_CHANGED, words)

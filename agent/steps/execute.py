@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.desk import Desk, Lane
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Event, Status
 from agent.domain.audit import AuditType
 from agent.domain.breaker import BreakerState
@@ -14,19 +15,18 @@ from agent.domain.judgement import hash_shown
 from agent.domain.payload import Payload
 from agent.domain.risk import Refuse
 from agent.domain.roles import Channel, higher_tier
-from agent.domain.wording import request_words
-from agent.ports import DeliveryKind
+from agent.domain.wording import known_words, request_words
 from agent.steps import breaker as breaker_step
 from agent.steps import review
+from agent.steps.alerts import end_alert, raise_alert, raise_corrupt, unknown_subject
 from agent.steps.answers import Ending, judge_answer
-from agent.steps.outcomes import Telling, show, slack_message
+from agent.steps.outcomes import Telling, show
 from agent.steps.votes import still_approved
 from agent.tools.effects import Effect, EffectAnswer, Reading, question_about
 from agent.tools.order_facts import pause_of
 from agent.tools.refunds import own_left_out
 from agent.tools.registry import EFFECTS
-from storage import approvals, attempts, audit, breaker, outbox
-from storage.outbox import Message
+from storage import approvals, attempts, audit, breaker
 from storage.transaction import Tx
 
 _OTHER_RULES = "The rules for such requests have changed since it was approved."
@@ -34,6 +34,7 @@ _NEEDS_A_PERSON = "It now needs a decision by a person of our team."
 _NEEDS_A_NEW_WORD = "It has to be approved once more."
 _PUT_OFF = timedelta(seconds=30)
 _SAME_AGAIN = frozenset({Status.UNKNOWN, Status.APPROVED})
+_KNOWN = frozenset({Status.EXECUTED, Status.FAILED})
 # What the breaker hears of an automatic refund.
 _OF_THE_BREAKER = frozenset({Status.EXECUTED, Status.FAILED, Status.UNKNOWN})
 
@@ -134,20 +135,22 @@ def settle(desk: Desk, claimed: Approval, answer: EffectAnswer, *, in_turn: bool
         again = moved.attempts > 1 and moved.status in _SAME_AGAIN and earlier
         show(tx, desk, moved, now, Telling(run=not in_turn, quiet=again))
         if ending.event is Event.LATE_FAILURE:
-            outbox.add(tx, now, _came_back(desk, moved))
+            _tell_came_back(tx, desk, moved, now)
         # After the chip: the conversation is locked before the run's trail everywhere.
         review.sample(tx, desk, moved, now)
+        if moved.alerted and moved.status in _KNOWN:
+            end_alert(tx, desk, now, unknown_subject(moved.id), known_words(moved))
         audit.append(tx, moved.run_id, now, _ended(desk, moved, ending))
     for lane in (Lane.SLACK, Lane.TURN):
         desk.wake(lane)
     return moved
 
 
-def _came_back(desk: Desk, moved: Approval) -> Message:
+def _tell_came_back(tx: Tx, desk: Desk, moved: Approval, now: datetime) -> None:
     """Tell on-call that money which was paid has come back: an automatic row has no card."""
     text = f"{request_words(moved)} was paid and came back; the customer does not have the money."
-    body: Payload = {"text": text}
-    return slack_message(desk, DeliveryKind.ONCALL, f"came_back:{moved.id}", body, moved)
+    subject = f"came_back:{moved.id}"
+    raise_alert(tx, desk, now, subject, AlertKind.CAME_BACK, {"text": text}, moved)
 
 
 def _look_later(tx: Tx, current: Approval, ending: Ending) -> Approval:
@@ -169,8 +172,8 @@ def _note_contradiction(
     if ending.contradiction is None:
         return
     text = f"{current.id} is {current.status}, but a late answer says: {ending.contradiction}"
-    key = f"contradiction:{current.id}:{current.attempts}"
-    outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}, current))
+    subject = f"contradiction:{current.id}:{current.attempts}"
+    raise_alert(tx, desk, now, subject, AlertKind.CONTRADICTION, {"text": text}, current)
 
 
 def report_corrupt(desk: Desk, corrupt: Corrupt) -> None:
@@ -185,9 +188,7 @@ def report_corrupt(desk: Desk, corrupt: Corrupt) -> None:
             AuditType.APPROVAL_CORRUPT, desk.replica, Channel.TIMER, problem, approval_id
         )
         audit.append(tx, None, now, fact)
-        text = f"A stored request does not validate and will not run: {corrupt}"
-        key = f"corrupt:{approval_id}"
-        outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}))
+        raise_corrupt(tx, desk, now, approval_id, str(corrupt))
     desk.wake(Lane.SLACK)
 
 

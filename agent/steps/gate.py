@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.desk import Desk, Lane
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Event, Status, amount_of, move
 from agent.domain.audit import AuditType
 from agent.domain.breaker import Held
@@ -17,18 +18,18 @@ from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
 from agent.domain.risk import Finding, Park, Reason, Refusal, Refuse
 from agent.domain.roles import Channel
 from agent.domain.wording import is_for_customer
-from agent.ports import DeliveryKind
 from agent.steps import ask
 from agent.steps import breaker as breaker_step
+from agent.steps.alerts import BREAKER_GONE, raise_alert
 from agent.steps.execute import carry_out, claim_data
 from agent.steps.expire import expire
-from agent.steps.outcomes import Telling, entered, show, show_chip_in, slack_message
+from agent.steps.outcomes import Telling, entered, show, show_chip_in
 from agent.steps.results import refused_result, result_for_model
 from agent.tools.base import Arguments, Caller
 from agent.tools.effects import Bound, Effect, Judged, Reading, customer_of, order_of
 from agent.tools.order_facts import Question
 from agent.tools.registry import EFFECTS
-from storage import approvals, attempts, audit, joins, outbox
+from storage import approvals, attempts, audit, joins
 from storage.breaker import BreakerMissing
 from storage.joins import Listener
 from storage.transaction import Tx, retried
@@ -120,9 +121,7 @@ def _without_breaker(desk: Desk, proposed: Proposed, problem: str) -> Payload:
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         text = f"Nothing can be asked for: {problem}"
-        # One alert at a time is enough: it stands until somebody has seen it.
-        key = "breaker_missing"
-        outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, {"text": text}))
+        raise_alert(tx, desk, now, BREAKER_GONE, AlertKind.BREAKER_MISSING, {"text": text})
         _note_refusal(tx, proposed, refusal, now)
     desk.wake(Lane.SLACK)
     return refused_result(refusal)

@@ -13,14 +13,14 @@ from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Payload
 from agent.domain.roles import Role
 from agent.domain.wording import request_words
-from agent.ports import DeliveryKind
 from agent.steps import breaker as breaker_step
 from agent.steps import review
+from agent.steps.alerts import end_alert, unknown_subject
 from agent.steps.execute import effect_of
-from agent.steps.outcomes import Telling, show, slack_message
+from agent.steps.outcomes import Telling, show
 from agent.steps.permission import Order, Where, permit, proven, refuse
 from agent.steps.sweep import look_up
-from storage import approvals, attempts, audit, outbox
+from storage import approvals, attempts, audit
 from storage.transaction import Tx
 
 _MIN_REFERENCE = 3
@@ -144,15 +144,13 @@ def _settle(
     if settled.automatic and settled.amount is not None:
         breaker_step.note_outcome(tx, desk, settled.id, executed=settlement.done)
     what = "went through" if settlement.done else "did not go through"
-    text = (
+    words = (
         f"{permitted.actor.name} settled {request_words(settled)}: it {what} "
         f"({settlement.kind.value.replace('_', ' ')}, {settlement.reference.strip()})."
     )
-    key = f"settled:{settled.id}"
-    body: Payload = {"text": text, "good": True}
-    outbox.add(tx, now, slack_message(desk, DeliveryKind.ONCALL, key, body, settled))
     show(tx, desk, settled, now, Telling())
     review.sample(tx, desk, settled, now)
+    end_alert(tx, desk, now, unknown_subject(settled.id), words)
     # Beside what proves the role, which is called evidence too.
     data: Payload = {
         "status": settled.status.value,

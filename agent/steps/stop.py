@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent.desk import Desk, Lane
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Status
 from agent.domain.audit import AuditType
 from agent.domain.breaker import Breaker
@@ -15,10 +16,12 @@ from agent.domain.roles import MAY_LIFT, MAY_STOP
 from agent.domain.wording import is_for_customer
 from agent.ports import DeliveryKind
 from agent.steps import breaker as breaker_step
+from agent.steps.alerts import end_alert, raise_alert
 from agent.steps.outcomes import show_chip, slack_message
 from agent.steps.permission import Order, permit, proven, refuse
 from storage import approvals, audit, breaker, outbox
 from storage.breaker import StopNote
+from storage.times import to_micros
 from storage.transaction import Tx, retried
 
 
@@ -46,32 +49,42 @@ def _throw(desk: Desk, order: Order, *, stopped: bool) -> Breaker | Refused:
             )
         if isinstance(permitted, Denial):
             return refuse(tx, order, verdict, permitted, now)
-        thrown = replace(current, stopped=stopped)
+        before, thrown = breaker.stop_note(tx), replace(current, stopped=stopped)
         breaker.save(tx, thrown)
-        name = permitted.actor.name
-        breaker.note_stop(tx, StopNote(name, now, order.reason.strip()) if stopped else None)
+        note = StopNote(permitted.actor.name, now, order.reason.strip())
+        breaker.note_stop(tx, note if stopped else None)
         tag = AuditType.STOP_THROWN if stopped else AuditType.STOP_LIFTED
         fact = audit.Fact(tag, permitted.actor.id, order.channel, proven(permitted, order))
         audit.append(tx, None, now, fact)
-        _tell_everybody(tx, desk, order, name, now, stopped=stopped)
+        _redraw_waiting(tx, desk, now)
+        if before is None:
+            _alarm(tx, desk, note, now)
+        else:
+            _call_off(tx, desk, before, note, now)
     for lane in (Lane.SLACK, Lane.EXECUTE):
         desk.wake(lane)
     return thrown
 
 
-def _tell_everybody(
-    tx: Tx, desk: Desk, order: Order, name: str, now: datetime, *, stopped: bool
-) -> None:
-    """Tell on-call, and redraw whatever still waits: each card and chip says how it stands."""
-    did = "stopped everything" if stopped else "lifted the stop: approved requests run again"
-    body: Payload = {
-        "text": f"{name} {did}. Reason: {order.reason.strip()}",
-        "stopped": stopped,
-        "good": not stopped,
-    }
+def stop_subject(note: StopNote) -> str:
+    """Return what the alert of a stop is about: when it was thrown tells one from another."""
+    return f"stop:{0 if note.at is None else to_micros(note.at)}"
+
+
+def _alarm(tx: Tx, desk: Desk, note: StopNote, now: datetime) -> None:
+    body: Payload = {"text": f"{note.by} stopped everything.", "reason": note.reason}
+    raise_alert(tx, desk, now, stop_subject(note), AlertKind.STOP_THROWN, body)
+
+
+def _call_off(tx: Tx, desk: Desk, thrown: StopNote, lifted: StopNote, now: datetime) -> None:
+    words = f"{lifted.by} lifted the stop: approved requests run again. Reason: {lifted.reason}"
+    end_alert(tx, desk, now, stop_subject(thrown), words)
+
+
+def _redraw_waiting(tx: Tx, desk: Desk, now: datetime) -> None:
+    """Redraw whatever still waits: each card and chip says how it stands."""
     mark = desk.ids.new("out")
-    kind = DeliveryKind.STOP_THROWN if stopped else DeliveryKind.ONCALL
-    messages = [slack_message(desk, kind, f"stop:{mark}", body)]
+    messages = []
     for approval in approvals.waiting(tx):
         key = f"card_stop:{approval.id}:{mark}"
         if not approval.automatic:

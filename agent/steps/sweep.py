@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.desk import Desk, Lane
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Event, Status
 from agent.domain.audit import AuditType
 from agent.domain.deadlines import (
@@ -20,11 +21,12 @@ from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.domain.wording import request_words
-from agent.ports import DeliveryKind, NoClearAnswer
+from agent.ports import NoClearAnswer
 from agent.steps import breaker as breaker_step
+from agent.steps.alerts import raise_alert, unknown_subject
 from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt, settle
 from agent.steps.expire import expire
-from agent.steps.outcomes import Telling, show, slack_message
+from agent.steps.outcomes import Telling, show
 from agent.steps.repeat import forget_answers
 from agent.tools.effects import EffectAnswer, Recorded
 from storage import approvals, attempts, audit, breaker, heartbeats, outbox, runs
@@ -244,7 +246,6 @@ def _alarm(tx: Tx, desk: Desk, current: Approval, now: datetime) -> Approval:
         "it went through. It is not sent under another key"
     )
     text += "." if current.amount is None else ", and keeps the order's money reserved."
-    key = f"unknown:{current.id}"
-    alert = slack_message(desk, DeliveryKind.UNKNOWN_OUTCOME, key, {"text": text}, current)
-    outbox.add(tx, now, alert)
+    subject = unknown_subject(current.id)
+    raise_alert(tx, desk, now, subject, AlertKind.UNKNOWN_OUTCOME, {"text": text}, current)
     return approvals.shift_locked(tx, current, None, alerted=True)

@@ -1,20 +1,23 @@
-"""Alerts for people on call, drawn from their row as it is now."""
+"""Alerts for people on call, drawn from their row as it is now; pure."""
 
-from agent.domain.alerts import Alert, AlertKind
+from dataclasses import dataclass
+
+from agent.domain.alerts import Alert, AlertKind, is_over_when_seen
 from agent.domain.approvals import ApprovalView
-from bot.slack import buttons
+from bot.slack.alert_details import buttons_of, details_of, text_of
 from bot.slack.blocks import (
     Block,
-    Row,
     actions,
     context,
     emoji,
     fallback,
     header,
     line,
-    lines,
     moment,
+    moment_token,
+    ours,
     plain,
+    quote,
     rich,
     word,
 )
@@ -23,36 +26,66 @@ from bot.slack.text import clip, visible
 
 _PLAIN = 2_900
 _NAME = 200
-_TITLES = {
-    AlertKind.BREAKER_OPENED: "Refund breaker opened",
-    AlertKind.BREAKER_MISSING: "The refund breaker is missing",
-    AlertKind.CLOCK_STEP: "The clock stepped back",
-    AlertKind.STOP_THROWN: "Everything is stopped",
-    AlertKind.UNKNOWN_OUTCOME: "Nobody knows yet what became of a request",
-    AlertKind.CONTRADICTION: "A late answer contradicts the record",
-    AlertKind.CAME_BACK: "A refund came back",
-    AlertKind.BREAK_GLASS: "Somebody broke the glass",
-    AlertKind.CORRUPT_ROW: "A stored request is damaged",
-    AlertKind.DELIVERIES_STUCK: "Messages do not get through",
-    AlertKind.STALE_HEARTBEAT: "A part of the desk gives no sign of life",
-    AlertKind.SLACK_TROUBLE: "Trouble with Slack",
+_BLOCK_ID = 255
+_LOOKS_INTO = ("Looked into by", " since ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The sign of an alert while it lasts, its title then, and its title when it is over."""
+
+    sign: str
+    title: str
+    past: str
+
+
+_LOOKS = {
+    AlertKind.BREAKER_OPENED: _Look("🚨", "Refund breaker opened", "Refund breaker was open"),
+    AlertKind.BREAKER_MISSING: _Look(
+        "🚨", "The refund breaker is gone", "The refund breaker was gone"
+    ),
+    AlertKind.CLOCK_STEP: _Look("🕰️", "The clock stepped back", "The clock stepped back"),
+    AlertKind.STOP_THROWN: _Look("🛑", "Everything is stopped", "Everything was stopped"),
+    AlertKind.UNKNOWN_OUTCOME: _Look("🔎", "Outcome unknown", "Outcome known"),
+    AlertKind.CONTRADICTION: _Look(
+        "🚨", "A late answer contradicts the record", "A late answer contradicted the record"
+    ),
+    AlertKind.CAME_BACK: _Look("↩️", "A refund came back", "A refund came back"),
+    AlertKind.BREAK_GLASS: _Look("🔨", "The glass was broken", "The glass was broken"),
+    AlertKind.CORRUPT_ROW: _Look(
+        "🚨", "A stored request is damaged", "A stored request is damaged"
+    ),
+    AlertKind.DELIVERIES_STUCK: _Look("📭", "Messages are stuck", "Messages were stuck"),
+    AlertKind.STALE_HEARTBEAT: _Look(
+        "💤", "A part of the desk is silent", "A part of the desk was silent"
+    ),
+    AlertKind.SLACK_TROUBLE: _Look("🚨", "Trouble with Slack", "There was trouble with Slack"),
 }
 
 
 def alert_note(alert: Alert, view: ApprovalView | None) -> Note:
-    """Return the message of an alert: open with buttons, seen by somebody, or over."""
-    title, sign = _TITLES[alert.kind], "🚨" if alert.is_open else "✅"
-    told = clip(visible(_text(alert), lines=True), _PLAIN)
-    blocks = [header(f"{sign} {title}"), rich(line(word(told)))]
-    if view is not None:
-        blocks.append(context(plain(view.approval.id)))
-    rows = _standing(alert)
-    if rows:
-        blocks.append(rich(lines(*rows)))
-    if alert.is_open and alert.acknowledged_by is None:
-        blocks.append(actions(_row_id(alert), buttons.acknowledge_button(alert.subject)))
-    over = "" if alert.is_open else "Over. "
-    return Note(blocks, fallback(f"{sign} {over}{title}: {told}"))
+    """Return the message of an alert: open with buttons, looked into by somebody, or over.
+
+    `view` is the request that it is about, as it is now. After the end all that was said stays,
+    below how it ended.
+    """
+    look = _LOOKS[alert.kind]
+    sign, title = (look.sign, look.title) if alert.is_open else ("✅", look.past)
+    told = clip(visible(text_of(alert.body, "text"), lines=True), _PLAIN)
+    reason = text_of(alert.body, "reason")
+    said = [quote(clip(visible(reason, lines=True), _PLAIN))] if reason else []
+    blocks = [
+        header(f"{sign} {title}"),
+        *_ended(alert),
+        rich(line(word(told)), *said),
+        *details_of(alert, view),
+        *_seen(alert),
+        context(*_small_print(alert)),
+        *_buttons(alert, view),
+    ]
+    because = f" {visible(reason)}" if reason else ""
+    news = f"{told}{because}" if alert.ended is None else visible(alert.ended)
+    return Note(blocks, fallback(f"{sign} {title}. {clip(news, _PLAIN)}"))
 
 
 def alert_line(alert: Alert, text: str) -> Note:
@@ -62,25 +95,35 @@ def alert_line(alert: Alert, text: str) -> Note:
     return Note([rich(line(emoji(name), word(f" {told}")))], fallback(f"{sign} {told}"))
 
 
-def _standing(alert: Alert) -> list[Row]:
-    """Return who looks into it and how it ended, as far as that goes."""
-    rows: list[Row] = []
-    if alert.acknowledged_by is not None and alert.acknowledged_at is not None:
-        name = clip(visible(alert.acknowledged_by), _NAME)
-        seen = [emoji("eyes"), word(" Acknowledged by "), word(name, "bold"), word(" · ")]
-        rows.append([*seen, moment(alert.acknowledged_at)])
-    if alert.ended is not None and alert.ended_at is not None:
-        words = clip(visible(alert.ended, lines=True), _PLAIN)
-        over = [emoji("white_check_mark"), word(f" {words}", "bold"), word(" · ")]
-        rows.append([*over, moment(alert.ended_at)])
-    return rows
+def _ended(alert: Alert) -> list[Block]:
+    """Return how it ended, unless that is only that somebody has seen it."""
+    if alert.ended is None or is_over_when_seen(alert.kind):
+        return []
+    return [rich(line(word(clip(visible(alert.ended, lines=True), _PLAIN), "bold")))]
 
 
-def _row_id(alert: Alert) -> str:
-    """Return the block id of the buttons: a new one whenever they change."""
-    return f"alert:{int(alert.opened_at.timestamp())}:{alert.subject}"[:255]
+def _seen(alert: Alert) -> list[Block]:
+    """Return who looks into it, or has seen it, and since when."""
+    if alert.acknowledged_by is None or alert.acknowledged_at is None:
+        return []
+    name = clip(visible(alert.acknowledged_by), _NAME)
+    looks, since = ("Seen by", ", ") if is_over_when_seen(alert.kind) else _LOOKS_INTO
+    told = [emoji("eyes"), word(f" {looks} "), word(name, "bold"), word(since)]
+    return [rich(line(*told, moment(alert.acknowledged_at)))]
 
 
-def _text(alert: Alert) -> str:
-    text: Block | object = alert.body.get("text")
-    return text if isinstance(text, str) else ""
+def _small_print(alert: Alert) -> list[Block]:
+    since = f"Since {moment_token(alert.opened_at)}"
+    until = "" if alert.ended_at is None else f" · over {moment_token(alert.ended_at)}"
+    about = alert.approval_id or text_of(alert.body, "approval_id")
+    return [ours(f"{since}{until}"), *([plain(clip(visible(about), _NAME))] if about else [])]
+
+
+def _buttons(alert: Alert, view: ApprovalView | None) -> list[Block]:
+    """Return the row of buttons while it lasts; its id is new whenever the row changes."""
+    if not alert.is_open:
+        return []
+    row = buttons_of(alert, view)
+    mark = f"{'seen' if alert.acknowledged_by else 'open'}:{int(alert.opened_at.timestamp())}"
+    status = "" if view is None else f":{view.approval.status}"
+    return [actions(f"alert:{mark}{status}:{alert.subject}"[:_BLOCK_ID], *row)] if row else []

@@ -3,9 +3,9 @@
 from typing import Literal
 
 from agent.domain.approvals import Approval, ApprovalView, Status
-from bot.slack.blocks import Block, button
+from bot.slack.blocks import Block, button, plain
 from bot.slack.names import Action
-from bot.slack.targets import AlertTarget, StopTarget, Target
+from bot.slack.targets import AlertTarget, BreakerTarget, StopTarget, Target
 
 Style = Literal["primary", "danger"] | None
 
@@ -88,6 +88,19 @@ def acknowledge_button(subject: str) -> Block:
     """Return the button of somebody who looks into an alert."""
     target = AlertTarget(subject=subject).text()
     return button(Action.ALERT_ACKNOWLEDGE, "Acknowledge", target, "primary")
+
+
+def reset_button(target: BreakerTarget) -> Block:
+    """Return the button that closes an opened breaker by a person's word."""
+    found = button(Action.BREAKER_RESET, "Reset", target.text())
+    found["confirm"] = {
+        "title": plain("Reset the breaker?"),
+        "text": plain("Automatic refunds run again at once. You are asked for the reason next."),
+        "confirm": plain("Go on"),
+        "deny": plain("Cancel"),
+        "style": "danger",
+    }
+    return found
 
 
 def stop_button() -> Block:

@@ -242,6 +242,7 @@ class Clicks:
             )
         code, heading = _ENDED.get(shown.status, (RefusalCode.ALREADY_DECIDED, "Already decided"))
         note_click(self.edge, click, target, code)
+        self.edge.redraw_alert(click)
         return modals.notice_modal(heading, ended_words(shown.view))
 
     def _everything(self, shown: Shown, click: Click) -> Block:

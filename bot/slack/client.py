@@ -19,7 +19,7 @@ from agent.ports import (
 )
 from bot.slack import asked_lines, notices
 from bot.slack.alert_posts import AlertPosts
-from bot.slack.announcements import PostedOnce, channel_of, needed, note_of, thread_of
+from bot.slack.announcements import PostedOnce, channel_of, needed, note_of
 from bot.slack.card_posts import CardPosts
 from bot.slack.channels import Channels
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
@@ -88,7 +88,7 @@ class SlackNotifier(Notifier):
 
     def _post_once(self, delivery: Delivery, kind: PostedOnce) -> Delivered:
         channel, note = channel_of(kind, self._channels), note_of(kind, delivery)
-        return self._posting.post_once(delivery, channel, note, thread_of(delivery))
+        return self._posting.post_once(delivery, channel, note)
 
     def _follow(self, delivery: Delivery) -> DeliveryAnswer:
         if not delivery.refs:

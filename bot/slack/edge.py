@@ -14,7 +14,8 @@ from agent.domain.decision import DecideAnswer, Decision, RefusalCode, Refused
 from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
 from agent.domain.roles import Actor, ActorKind, Channel, Identity
-from agent.ports import DeliveryKind
+from agent.ports import DeliveryKind, MessageRef
+from agent.steps.alerts import redraw_alert
 from agent.steps.decide import decide, note_unknown_click
 from agent.steps.execute import report_corrupt
 from agent.steps.outcomes import slack_message
@@ -74,6 +75,12 @@ class Edge:
             self._whisper(click.channel_id, click.user.id, text),
             slack_message(self.desk, redraw, key, {}, approval),
         )
+
+    def redraw_alert(self, click: Click) -> None:
+        """Draw the alert anew that somebody clicked on, if it was one."""
+        ts = click.container.message_ts
+        if ts is not None:
+            redraw_alert(self.desk, MessageRef(click.channel_id, ts))
 
     def _whisper(self, channel: str, user: str, text: str) -> Message:
         body: Payload = {"channel": channel, "user": user, "text": text}

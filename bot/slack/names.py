@@ -17,7 +17,6 @@ class Action(StrEnum):
     DETAILS_ATTEMPTS = "details_attempts"
     DETAILS_NEXT = "details_next"
     DETAILS_PREVIOUS = "details_previous"
-    BREAKER_ACKNOWLEDGE = "breaker_acknowledge"
     ALERT_ACKNOWLEDGE = "alert_acknowledge"
     BREAK_GLASS = "approval_break_glass"
     REVOKE = "approval_revoke"

@@ -1,56 +1,37 @@
 """Every message that is not a card: thread lines, on-call alerts, hand-offs, private answers."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from agent.domain.approvals import ApprovalView, Status
-from agent.domain.deadlines import LOOKS_TO_SETTLE, RESEND_WINDOW
-from agent.domain.money import Money
 from agent.domain.payload import Json, Payload
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED
-from agent.tools.registry import EFFECTS
-from bot.slack import buttons
-from bot.slack.banners import STOPPED
 from bot.slack.blocks import (
     Block,
-    actions,
     bullets,
-    button,
-    context,
     emoji,
     fallback,
     fields,
     header,
     line,
-    lines,
-    moment,
-    plain,
     quote,
     rich,
     section,
-    utc,
     weight,
     word,
 )
 from bot.slack.cards import BUDGET
-from bot.slack.names import Action
 from bot.slack.states import (
-    HELD,
     closed_by,
     deciding_votes,
-    ended_words,
     look_in_history,
     look_of,
     outcome,
     phrase,
     revoke_reason,
-    title,
 )
-from bot.slack.targets import BreakerTarget
 from bot.slack.text import clip, visible
 
 _PLAIN = 2_900
-_REFUNDS = 25
 _NAME = 200
 # How much of each text a hand-off shows: the largest that fits a message.
 _WORDS = (1_500, 500, 150, 40, 20)
@@ -105,87 +86,6 @@ def private_answer(text: str) -> Note:
     """Return what one person alone reads, such as why a click did not count."""
     told = clip(visible(text, lines=True), _PLAIN)
     return Note([section(told)], fallback(told))
-
-
-def oncall(text: str, approval_id: str | None, *, good: bool = False) -> Note:
-    """Return an alert for the people on call, or with `good` news that alarms nobody."""
-    told = clip(visible(text, lines=True), _PLAIN)
-    name, sign = ("white_check_mark", "✅") if good else ("rotating_light", "🚨")
-    named = [] if approval_id is None else [context(plain(visible(approval_id[:_NAME])))]
-    return Note([rich(line(emoji(name), word(f" {told}"))), *named], fallback(f"{sign} {told}"))
-
-
-def stop_thrown(body: Payload) -> Note:
-    """Return the alert that everything is stopped: who stopped it and why, and the way back."""
-    told = clip(visible(_text(body, "text"), lines=True), _PLAIN)
-    blocks = [
-        header("🛑 Everything is stopped"),
-        rich(line(word(told or STOPPED))),
-        context(
-            plain(
-                "Nothing runs and nothing is sent again. Requests can still be decided; what is "
-                "approved waits. A refund manager lifts the stop."
-            )
-        ),
-        actions("stop", buttons.lift_button()),
-    ]
-    return Note(blocks, fallback(f"🛑 Everything is stopped. {told}"))
-
-
-def unknown_outcome(view: ApprovalView, body: Payload) -> Note:
-    """Return the alert that nobody knows what became of an effect, with Settle while that is so.
-
-    `view` is the request as it is now, `body` the delivery's.
-    """
-    approval = view.approval
-    told = clip(visible(_text(body, "text"), lines=True), _PLAIN)
-    unknown = approval.status is Status.UNKNOWN
-    settle = [buttons.settle_button(approval)] if unknown else []
-    blocks = [
-        header(title(approval)),
-        rich(line(emoji("rotating_light"), word(f" {told}"))),
-        fields(
-            [
-                ("Customer", clip(visible(view.customer_name) or "-", _NAME)),
-                ("Order", clip(visible(approval.order_id or "-"), _NAME)),
-                (
-                    "First try",
-                    "-" if approval.first_sent_at is None else utc(approval.first_sent_at),
-                ),
-                ("Tries", str(approval.attempts)),
-            ]
-        ),
-        rich(lines(_what_next(view) if unknown else [word(_since_then(view))])),
-        context(plain(approval.id)),
-        actions(
-            f"unknown:{approval.id}:{approval.status}",
-            *settle,
-            buttons.details_button(approval),
-        ),
-    ]
-    return Note(blocks, fallback(f"🚨 {told}"))
-
-
-def _what_next(view: ApprovalView) -> list[Block]:
-    """Return when a person's word counts: not before the desk has asked often enough itself."""
-    approval = view.approval
-    effect = EFFECTS.get(approval.tool)
-    if effect is not None and not effect.can_look:
-        return [
-            word(
-                "The desk cannot ask what became of it. A refund manager settles it with evidence."
-            )
-        ]
-    held = f" {HELD}" if view.stopped else ""
-    told = [word(f"The desk keeps asking.{held} A refund manager can settle it with evidence")]
-    if approval.first_sent_at is not None:
-        told += [word(" from "), moment(approval.first_sent_at + RESEND_WINDOW)]
-    looks = f"{LOOKS_TO_SETTLE} looks in vain ({approval.clean_looks} so far)"
-    return [*told, word(f", after {looks}.")]
-
-
-def _since_then(view: ApprovalView) -> str:
-    return clip(visible(f"Known by now. {ended_words(view)}"), _PLAIN)
 
 
 def hand_off(body: Payload) -> Note:
@@ -271,58 +171,6 @@ def _past(entry: dict[str, Json], limit: int) -> list[Block]:
     return told
 
 
-def breaker_opened(body: Payload) -> Note:
-    """Return the alert that automatic refunds are paused, with what filled the window."""
-    ran = [row for row in _list(body, "refunds") if isinstance(row, dict)]
-    target = BreakerTarget(generation=_number(body, "generation")).text()
-    retry_at = _time(_text(body, "retry_at"))
-    until = (
-        [word("until a person resets it")]
-        if retry_at is None
-        else [word("until "), moment(retry_at)]
-    )
-    limit = f"The limit is {_number(body, 'max')} in {_number(body, 'window_s')} seconds."
-    why = _text(body, "why")
-    rows = [
-        [word("Automatic refunds are paused "), *until, word(".")],
-        [word(f"{visible(why).capitalize()}. {limit}" if why else limit)],
-    ]
-    listed = [bullets(*(line(*_ran(row)) for row in ran[:_REFUNDS]))] if ran else []
-    more = (
-        [line(word(f"… and {len(ran) - _REFUNDS} more", "italic"))] if len(ran) > _REFUNDS else []
-    )
-    blocks = [
-        header("🚨 Refund breaker opened"),
-        rich(lines(*rows)),
-        *([rich(line(word("What ran before", "bold")), *listed, *more)] if ran else []),
-        actions(
-            f"breaker:{_number(body, 'generation')}",
-            button(Action.BREAKER_ACKNOWLEDGE, "Acknowledge", target, "primary"),
-            button(Action.BREAKER_RESET, "Reset", target, "danger"),
-            buttons.stop_button(),
-        ),
-    ]
-    refunds = "refund" if len(ran) == 1 else "refunds"
-    told = f"🚨 Refund breaker opened: {len(ran)} automatic {refunds} ran. {limit}"
-    return Note(blocks, fallback(told))
-
-
-def _ran(row: dict[str, Json]) -> list[Block]:
-    minor, currency = row.get("minor"), row.get("currency")
-    amount = (
-        str(Money(minor, currency))
-        if isinstance(minor, int) and isinstance(currency, str)
-        else "unknown amount"
-    )
-    at = _time(_text(row, "at"))
-    when = "" if at is None else f" at {at:%H:%M:%S} UTC"
-    return [
-        word(amount, "bold"),
-        word(f" on {clip(visible(_text(row, 'order_id') or '-'), _NAME)}{when} · "),
-        word(visible(_text(row, "conversation_id") or "-")[:_NAME], "code"),
-    ]
-
-
 def _text(body: dict[str, Json], name: str) -> str:
     value = body.get(name)
     return value if isinstance(value, str) else ""
@@ -336,10 +184,3 @@ def _number(body: dict[str, Json], name: str) -> int:
 def _list(body: dict[str, Json], name: str) -> list[Json]:
     value = body.get(name)
     return value if isinstance(value, list) else []
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None

@@ -7,9 +7,8 @@ from slack_bolt import Ack
 from agent.domain.breaker import Breaker
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.roles import Channel
-from agent.steps.acknowledge import acknowledge
 from agent.steps.alerts import acknowledge_alert
-from agent.steps.breaker import reset_breaker
+from agent.steps.breaker import is_too_late, reset_breaker
 from agent.steps.permission import Order
 from agent.steps.stop import lift, stop_all
 from bot.slack import answers, forms
@@ -30,15 +29,6 @@ class Switches:
     edge: Edge
 
     def acknowledge(self, body: Body, ack: Ack) -> None:
-        """Let somebody on call say that they look into it."""
-        if found := read_click(self.edge, body, read_breaker_target):
-            click, target = found
-            thread_ts = click.container.message_ts or ""
-            told = acknowledge(self.edge.desk, click.identity, target.generation, thread_ts)
-            self.edge.tell(click.channel_id, click.user.id, told)
-        ack()
-
-    def acknowledge_alert(self, body: Body, ack: Ack) -> None:
         """Let somebody on call say that they look into an alert."""
         if found := read_click(self.edge, body, read_alert_target):
             click, target = found
@@ -47,10 +37,16 @@ class Switches:
         ack()
 
     def open_reset(self, body: Body, ack: Ack) -> None:
-        """Open the form that asks why the breaker is closed by hand."""
+        """Open the form that asks why the breaker is closed by hand, if it is open still."""
         if found := read_click(self.edge, body, read_breaker_target):
             click, target = found
-            self.edge.open_view(click, forms.reset_modal(target))
+            with self.edge.desk.store.transaction(write=False) as tx:
+                late = is_too_late(breaker.load(tx), target.generation)
+            if late is None:
+                self.edge.open_view(click, forms.reset_modal(target))
+            else:
+                self.edge.redraw_alert(click)
+                self.edge.open_view(click, notice_modal("Already closed", late.message))
         ack()
 
     def open_stop(self, body: Body, ack: Ack) -> None:
@@ -71,12 +67,12 @@ class Switches:
         if found := read_click(self.edge, body, read_stop_target):
             click, _ = found
             note = self._note()
-            view = (
-                notice_modal("Nothing is stopped", "The stop has been lifted since this alert.")
-                if note is None
-                else forms.lift_modal(note)
-            )
-            self.edge.open_view(click, view)
+            if note is None:
+                self.edge.redraw_alert(click)
+                told = "The stop has been lifted since this alert."
+                self.edge.open_view(click, notice_modal("Nothing is stopped", told))
+            else:
+                self.edge.open_view(click, forms.lift_modal(note))
         ack()
 
     def reset(self, body: Body, ack: Ack) -> None:
@@ -85,13 +81,7 @@ class Switches:
         if found is None:
             return
         form, target = found
-        with self.edge.desk.store.transaction(write=False) as tx:
-            current = breaker.load(tx)
-        if current.generation == target.generation:
-            _show(ack, reset_breaker(self.edge.desk, _order(form)))
-        else:
-            self._too_late(form, {"generation": target.generation})
-            answers.notice(ack, "Already closed", "The breaker has been closed since this alert.")
+        _show(ack, reset_breaker(self.edge.desk, _order(form), target.generation))
 
     def stop(self, body: Body, ack: Ack) -> None:
         """Stop everything."""

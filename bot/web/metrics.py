@@ -11,11 +11,12 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from agent.desk import Desk
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Status
 from agent.domain.breaker import Breaker, BreakerState, shown_state
 from agent.domain.decision import DecideAnswer, Decision, Refused
 from agent.domain.reviews import ReviewState
-from storage import approvals, breaker, decisions, outbox, reviews
+from storage import alerts, approvals, breaker, decisions, outbox, reviews
 from storage.breaker import BreakerMissing
 from storage.transaction import Tx
 
@@ -82,7 +83,9 @@ class _State(Collector):
         with self._desk.store.transaction(write=False) as tx:
             found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx)]
             found.append(_gauge("outbox_stuck", "Messages that keep failing.", outbox.stuck(tx)))
+            open_alerts = alerts.counts(tx)
             switch = _breaker(tx)
+        yield _alerts(open_alerts)
         yield from found
         yield from _switch(switch, self._desk.clock.now())
 
@@ -126,6 +129,15 @@ def _reviews(tx: Tx) -> Iterator[Metric]:
             "Share of the answered reviews that were flagged.",
             flagged / (flagged + right),
         )
+
+
+def _alerts(number: dict[AlertKind, int]) -> Metric:
+    kinds = GaugeMetricFamily(
+        "supportdesk_alerts_open", "Alerts for people on call that are not over.", labels=("kind",)
+    )
+    for kind in AlertKind:
+        kinds.add_metric((kind.value,), number[kind])
+    return kinds
 
 
 def _breaker(tx: Tx) -> Breaker | None:

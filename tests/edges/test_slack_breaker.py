@@ -10,6 +10,8 @@ import pytest
 from agent.steps.breaker import breaker_status
 from bot.sandbox.cast import MIA, OLU
 from storage.transaction import Store
+from tests.support.outside import button_value
+from tests.support.slack_looks import action_ids, shown, title
 from tests.support.slack_sandbox import ONCALL
 from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story
 
@@ -60,19 +62,26 @@ def test_one_alert_shows_the_five_refunds_that_ran(story: SlackStory) -> None:
     assert "The limit is 5 in 60 seconds." in said
     (row,) = (block for block in alert["blocks"] if block["type"] == "actions")
     assert [e["action_id"] for e in row["elements"]] == [
-        "breaker_acknowledge",
+        "alert_acknowledge",
         "breaker_reset",
         "desk_stop",
     ]
-    assert alert["text"].startswith("🚨 Refund breaker opened: 5 automatic refunds ran.")
+    assert alert["text"] == (
+        "🚨 Refund breaker opened. Automatic refunds are paused: too many automatic refunds."
+    )
 
 
 def test_somebody_on_call_acknowledges_once(story: SlackStory) -> None:
-    assert click(story, "olu", "breaker_acknowledge")["status"] == 200
-    assert "looks into it" in alerts(story)[-1]["text"]
-    assert alerts(story)[-1]["thread_ts"] == alerts(story)[0]["ts"]
-    click(story, "mia", "breaker_acknowledge")
-    assert len(alerts(story)) == 2
+    (opened,) = alerts(story)
+    value = button_value(opened, "alert_acknowledge")
+    assert click(story, "olu", "alert_acknowledge")["status"] == 200
+    (seen,) = alerts(story)
+    assert "Looked into by" in shown(seen)
+    assert OLU.name in shown(seen)
+    assert action_ids(seen) == ["breaker_reset", "desk_stop"]
+    assert story.whispers("olu", ONCALL)[-1].startswith("Thank you.")
+    story.presses("mia", opened, "alert_acknowledge", value)
+    assert len(alerts(story)) == 1
     assert story.whispers("mia", ONCALL)[-1] == f"{OLU.name} has acknowledged it already."
 
 
@@ -87,7 +96,7 @@ def test_the_command_says_that_refunds_are_paused_and_when_one_is_tried(
 
 
 def test_others_cannot_acknowledge(story: SlackStory) -> None:
-    click(story, "sam", "breaker_acknowledge")
+    click(story, "sam", "alert_acknowledge")
     assert "Only people on call" in story.whispers("sam", ONCALL)[-1]
     assert len(alerts(story)) == 1
     assert story.trail().count("decision.refused") == 1
@@ -98,7 +107,12 @@ def test_a_manager_resets_with_a_reason_and_everybody_reads_it(story: SlackStory
     result = story.submits("mia", reason="Campaign, all are genuine")
     assert result["response_action"] == "clear"
     assert state(story) == "closed"
-    assert f"{MIA.name} reset the refund breaker. Reason: Campaign" in alerts(story)[-1]["text"]
+    closed, news = alerts(story)
+    assert "✅ Refund breaker was open" in shown(closed)
+    assert action_ids(closed) == []
+    for where in (closed, news):
+        assert f"{MIA.name} reset it. Reason: Campaign" in shown(where)
+    assert (news["thread_ts"], news["reply_broadcast"]) == (closed["ts"], True)
 
 
 def test_a_reset_without_the_role_is_refused_in_the_form(story: SlackStory) -> None:
@@ -117,10 +131,22 @@ def test_a_reset_needs_a_reason(story: SlackStory) -> None:
 
 
 def test_an_old_alert_does_not_reset_a_breaker_that_is_closed(story: SlackStory) -> None:
+    (old,) = alerts(story)
     click(story, "mia", "breaker_reset")
+    click(story, "max", "breaker_reset")
     story.submits("mia", reason="All are genuine")
-    click(story, "mia", "breaker_reset")
-    result = story.submits("mia", reason="Once more, please")
+    # A form that was open before is refused, and so is a button that somebody still sees.
+    result = story.submits("max", reason="Once more, please")
     assert result["response_action"] == "update"
-    assert "has been closed since" in json.dumps(story.form("mia")["blocks"])
+    assert "The breaker is closed." in shown(story.form("max"))
+    update(story, old)
+    story.presses("mia", old, "breaker_reset")
+    assert title(story.form("mia")) == "Already closed"
+    assert action_ids(alerts(story)[0]) == []
     assert story.trail().count("breaker.reset") == 1
+
+
+def update(story: SlackStory, old: dict[str, Any]) -> None:
+    """Let the message look as it did before, as somebody's screen may."""
+    client = story.slack.client
+    client.chat_update(channel=ONCALL, ts=old["ts"], blocks=old["blocks"], text=old["text"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent.domain.alerts import Alert, AlertKind
 from agent.domain.approvals import Approval, Status
 from agent.domain.payload import Payload
 from agent.ports import (
@@ -369,15 +370,6 @@ def test_a_hand_off_of_long_words_still_fits(story: SlackStory) -> None:
     assert len(posted(story)) == 1
 
 
-def test_an_alert_goes_to_the_people_on_call_once(story: SlackStory) -> None:
-    body: Payload = {"text": "A refund has no clear outcome.", "approval_id": "apr_1"}
-    alert = delivery(story, None, kind=DeliveryKind.ONCALL, body=body)
-    assert story.sender.deliver(alert) == Delivered()
-    assert story.sender.deliver(replace(alert, ambiguous=True)) == Delivered()
-    (found,) = posted(story, ONCALL)
-    assert "apr_1" in json.dumps(found["blocks"])
-
-
 # --- reviews
 
 
@@ -430,36 +422,66 @@ def test_a_review_update_that_must_wait_waits(story: SlackStory) -> None:
     assert story.sender.deliver(update) == TryAgain("ratelimited", 4.0, ambiguous=False)
 
 
-# --- alerts with buttons
+# --- alerts
 
 
-def test_an_unknown_outcome_offers_to_settle_it_while_it_is_unknown(story: SlackStory) -> None:
-    told = delivery(
-        story, waiting(story), kind=DeliveryKind.UNKNOWN_OUTCOME, body={"text": "It is unknown."}
-    )
-    assert told.approval is not None
-    unknown = replace(told.approval.approval, status=Status.UNKNOWN)
-    lost = replace(told, approval=replace(told.approval, approval=unknown))
-    for one in (lost, replace(lost, ambiguous=True), replace(told, outbox_id="out_2")):
-        assert story.sender.deliver(one) == Delivered()
-    first, second = posted(story, ONCALL)
-    assert action_ids(first) == ["approval_settle", "approval_review"]
-    assert action_ids(second) == ["approval_review"]
+def alarm(story: SlackStory, **changes: Any) -> Delivery:
+    """Return the posting of an alert about Slack."""
+    body: Payload = {"text": "The bot was removed."}
+    alert = Alert("slack:C1", AlertKind.SLACK_TROUBLE, None, body, story.clock.now())
+    told = delivery(story, None, kind=DeliveryKind.ALERT, body={"subject": alert.subject})
+    return replace(told, alert=alert, **changes)
 
 
-def test_good_news_is_no_alarm(story: SlackStory) -> None:
-    for mark, good in (("🚨", False), ("✅", True)):
-        body: Payload = {"text": f"It is {good}.", "good": good}
-        told = delivery(story, None, kind=DeliveryKind.ONCALL, body=body)
-        assert story.sender.deliver(replace(told, outbox_id=f"out_{good}")) == Delivered()
-        assert posted(story, ONCALL)[-1]["text"] == f"{mark} It is {good}."
-
-
-def test_a_stop_is_told_to_the_people_on_call_once(story: SlackStory) -> None:
-    body: Payload = {"text": "Mia stopped everything. Double payments", "stopped": True}
-    told = delivery(story, None, kind=DeliveryKind.STOP_THROWN, body=body)
-    assert story.sender.deliver(told) == Delivered()
-    assert story.sender.deliver(replace(told, ambiguous=True)) == Delivered()
+def test_an_alert_goes_to_the_people_on_call_once_and_is_found_as_it_is_now(
+    story: SlackStory,
+) -> None:
+    told = alarm(story)
+    answer = story.sender.deliver(told)
+    assert isinstance(answer, Delivered)
+    assert told.alert is not None
+    over = replace(told.alert, ended="It is back.", ended_at=story.clock.now())
+    again = replace(told, ambiguous=True, alert=over)
+    assert story.sender.deliver(again) == answer
     (found,) = posted(story, ONCALL)
-    assert action_ids(found) == ["desk_lift"]
-    assert "Double payments" in found["text"]
+    assert "It is back." in json.dumps(found["blocks"])
+    assert action_ids(found) == []
+
+
+def test_every_copy_of_an_alert_is_redrawn_and_one_that_lasts_is_not_lost(
+    story: SlackStory,
+) -> None:
+    told = alarm(story)
+    update = replace(told, kind=DeliveryKind.ALERT_UPDATE)
+    assert story.sender.deliver(update) == TryAgain(
+        "the card is not posted yet", 3.0, ambiguous=False
+    )
+    refs = [ref for n in (1, 2) for ref in posted_refs(story, replace(told, outbox_id=f"out_{n}"))]
+    story.slack.client.chat_delete(channel=ONCALL, ts=refs[0].ts)
+    half = replace(update, refs=tuple(refs))
+    assert story.sender.deliver(half) == Delivered(lost_refs=(refs[0],))
+    assert message(story, refs[1])["edited"]
+    story.slack.client.chat_delete(channel=ONCALL, ts=refs[1].ts)
+    assert told.alert is not None
+    over = replace(half, alert=replace(told.alert, ended="Over.", ended_at=story.clock.now()))
+    assert story.sender.deliver(over) == Delivered(lost_refs=tuple(refs))
+    fresh = story.sender.deliver(half)
+    assert isinstance(fresh, Delivered)
+    assert fresh.lost_refs == tuple(refs)
+    assert [ref.ts for ref in fresh.refs] == [posted(story, ONCALL)[-1]["ts"]]
+
+
+def test_news_of_an_alert_stand_in_its_thread_once(story: SlackStory) -> None:
+    told = alarm(story)
+    (root,) = posted_refs(story, told)
+    line = replace(told, kind=DeliveryKind.ALERT_LINE, refs=(root,), body={"text": "It is worse."})
+    for one in (line, replace(line, ambiguous=True)):
+        assert story.sender.deliver(one) == Delivered()
+    _, news = posted(story, ONCALL)
+    assert (news["thread_ts"], news["text"]) == (root.ts, "🚨 It is worse.")
+
+
+def posted_refs(story: SlackStory, told: Delivery) -> tuple[MessageRef, ...]:
+    answer = story.sender.deliver(told)
+    assert isinstance(answer, Delivered)
+    return answer.refs

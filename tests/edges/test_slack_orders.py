@@ -262,7 +262,8 @@ EVIDENCE: dict[str, Any] = {
 
 def test_a_manager_settles_with_evidence(story: SlackStory) -> None:
     approval = unknown(story)
-    assert action_ids(alert(story)) == ["approval_settle", "approval_review"]
+    told = alert(story)
+    assert action_ids(told) == ["alert_acknowledge", "approval_settle", "approval_review"]
     story.presses("mia", alert(story), "approval_settle")
     form = story.form("mia")
     kinds = [b["element"]["type"] for b in form["blocks"] if b["type"] == "input"]
@@ -279,7 +280,10 @@ def test_a_manager_settles_with_evidence(story: SlackStory) -> None:
         "reference": "ticket 4711",
         "note": "They have no such refund",
     }
-    assert f"{MIA.name} settled Refund of 160.00 USD" in story.posted(ONCALL)[-1]["text"]
+    over, news = story.posted(ONCALL)
+    assert (over["ts"], action_ids(over)) == (told["ts"], [])
+    for where in (over, news):
+        assert f"{MIA.name} settled Refund of 160.00 USD" in shown(where)
     assert "ticket 4711" in shown(story.card(approval))
     assert story.paid() == []
 
@@ -342,7 +346,8 @@ def test_who_is_no_manager_any_more_does_not_settle(story: SlackStory) -> None:
 
 def test_the_providers_own_record_wins_over_a_persons_word(story: SlackStory) -> None:
     approval = unknown(story)
-    story.presses("mia", alert(story), "approval_settle")
+    old = alert(story)
+    story.presses("mia", old, "approval_settle")
     _provider_has_it(story, approval)
     story.model.says("It is paid.")
     result = story.submits("mia", **EVIDENCE)
@@ -350,10 +355,13 @@ def test_the_providers_own_record_wins_over_a_persons_word(story: SlackStory) ->
     assert title(story.form("mia")) == "Found out meanwhile"
     assert "Approved and paid" in shown(story.form("mia"))
     assert story.approval(approval.id).status is Status.EXECUTED
-    # What is known is not settled once more.
-    value = button_value(alert(story), "approval_settle")
-    story.presses("max", alert(story), "approval_settle", value)
+    # What is known is not settled once more, and whoever saw an old picture sees the new one.
+    client = story.slack.client
+    client.chat_update(channel=ONCALL, ts=old["ts"], blocks=old["blocks"], text=old["text"])
+    value = button_value(old, "approval_settle")
+    story.presses("max", old, "approval_settle", value)
     assert title(story.form("max")) == "Already decided"
+    assert "went through" in shown(story.posted(ONCALL)[0])
 
 
 def _provider_has_it(story: SlackStory, approval: Approval) -> None:

@@ -76,7 +76,7 @@ def test_somebody_on_call_stops_everything_from_the_breakers_alert(story: SlackS
     alert = story.posted(ONCALL)[-1]
     assert f"{OLU.name} stopped everything" in alert["text"]
     assert "&lt;!channel&gt;" in alert["text"]
-    assert action_ids(alert) == ["desk_lift"]
+    assert action_ids(alert) == ["alert_acknowledge", "desk_lift"]
     assert "stop.thrown" in story.trail()
 
 
@@ -117,7 +117,12 @@ def test_what_is_approved_waits_until_a_manager_lifts_the_stop(story: SlackStory
     result = story.submits("mia", reason="The provider has mended it")
     assert (result["response_action"], result["problem"]) == ("clear", None)
     assert story.paid() == [("ORD-1001", Money(16000, "USD"))]
-    assert f"{MIA.name} lifted the stop" in story.posted(ONCALL)[-1]["text"]
+    over, news = story.posted(ONCALL)
+    assert "✅ Everything was stopped" in shown(over)
+    assert action_ids(over) == []
+    for where in (over, news):
+        assert f"{MIA.name} lifted the stop" in shown(where)
+    assert (news["thread_ts"], news["reply_broadcast"]) == (over["ts"], True)
     assert "Everything is stopped" not in shown(story.card(approval))
 
 

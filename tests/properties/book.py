@@ -124,7 +124,9 @@ def _the_breaker_gets_ready(world: World) -> None:
 
 def _one_ping_each(world: World) -> None:
     """I18: nobody is told twice of the same unknown outcome, and no card is posted twice."""
-    for kind in (DeliveryKind.UNKNOWN_OUTCOME, DeliveryKind.CARD, DeliveryKind.REVIEW):
+    told_of = [d.body["subject"] for d in world.story.notifier.of(DeliveryKind.ALERT)]
+    assert len(set(told_of)) == len(told_of), "I18: alerts"
+    for kind in (DeliveryKind.CARD, DeliveryKind.REVIEW):
         told = Counter(
             d.approval.approval.id for d in world.story.notifier.of(kind) if d.approval is not None
         )

@@ -11,6 +11,7 @@ from typing_extensions import override
 from agent.desk import Desk
 from agent.domain.approvals import Approval, EvidenceKind, RejectCategory, Status, Verdict
 from agent.domain.decision import DecideAnswer, Edits
+from agent.domain.heartbeats import REPLICA
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId
 from agent.domain.money import Money
 from agent.domain.roles import Channel, Identity, Role
@@ -33,7 +34,7 @@ from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
 from bot.sandbox.payments_faults import FaultyPayments
 from storage.engine import open_engine
-from storage.heartbeats import REPLICA, beat, forget
+from storage.heartbeats import beat, forget
 from storage.outside_tables import ledger_payments, ledger_refunds
 from storage.transaction import Store
 from tests.support.desk import ScriptedModel, Story, tell_story

@@ -7,8 +7,10 @@ import pytest
 from typing_extensions import override
 
 from agent.desk import Desk
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Status
 from agent.domain.conversation import MAX_ANSWER_CHARACTERS, MAX_CALLS
+from agent.domain.heartbeats import REPLICA
 from agent.domain.ids import ConversationId
 from agent.domain.money import Money
 from agent.domain.payload import canonical, payload_hash
@@ -29,7 +31,7 @@ from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
 from bot.sandbox.payments_faults import FaultKind, FaultyPayments
 from storage import approvals
-from storage.heartbeats import REPLICA, beat
+from storage.heartbeats import beat
 from tests.story.test_execute import approve, with_payments
 from tests.story.test_gate import last_result
 from tests.support.desk import ScriptedModel, Story
@@ -119,9 +121,9 @@ def test_on_call_hears_of_a_refund_that_is_sent_again_and_again(story: Story) ->
     for _ in range(12):
         story.clock.advance(minutes=1)
         story.sweeps()
-    (alert,) = story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME)
+    (alert,) = story.notifier.alerts(AlertKind.UNKNOWN_OUTCOME)
     assert "still unknown" in str(alert.body["text"])
-    assert story.notifier.of(DeliveryKind.ONCALL) == []
+    assert len(story.notifier.of(DeliveryKind.ALERT)) == 1
 
 
 def test_a_book_read_before_somebody_else_sent_proves_nothing(story: Story) -> None:
@@ -222,7 +224,8 @@ def test_without_the_breaker_nothing_runs_and_on_call_is_told(story: Story) -> N
     story.asks_refund(chat, "5.00")
     assert last_result(story)["error"] == "stopped"
     assert story.paid() == []
-    assert "breaker" in str(story.notifier.of(DeliveryKind.ONCALL)[0].body["text"])
+    (alert,) = story.notifier.alerts(AlertKind.BREAKER_MISSING)
+    assert "breaker" in str(alert.body["text"])
 
 
 def test_an_approver_may_decide_while_another_turn_runs(story: Story) -> None:
@@ -257,5 +260,5 @@ def test_a_payload_of_another_shape_never_runs_even_with_a_fitting_hash(story: S
     story.rests()
     assert story.approval(approved.id).status is Status.APPROVED
     assert story.paid() == []
-    alerts = [str(d.body["text"]) for d in story.notifier.of(DeliveryKind.ONCALL)]
+    alerts = [str(d.body["text"]) for d in story.notifier.alerts(AlertKind.CORRUPT_ROW)]
     assert any("tip" in alert for alert in alerts)

@@ -77,24 +77,12 @@ def test_what_a_dead_replica_had_taken_goes_out_at_once(story: Story) -> None:
     assert story.notifier.deliveries[-1].ambiguous
 
 
-def test_a_delivery_that_keeps_failing_is_an_alert(story: Story) -> None:
-    park(story)
-    for _ in range(4):
-        story.notifier.answers.append(TryAgain("Slack is down", None, ambiguous=False))
-        story.clock.advance(minutes=20)
-        story.delivers()
-    story.delivers()
-    (alert,) = story.notifier.of(DeliveryKind.ONCALL)
-    assert "cannot be delivered" in str(alert.body["text"])
-
-
 def test_a_delivery_that_cannot_succeed_is_kept_for_a_person(story: Story) -> None:
     parked = park(story)
     story.clock.advance(seconds=2)
     story.notifier.answers.append(Undeliverable("channel_not_found"))
     story.delivers()
     story.rests()
-    assert len(story.notifier.of(DeliveryKind.ONCALL)) == 1
     assert "delivery.failed" in story.trail()
     with story.desk.store.transaction(write=False) as tx:
         assert outbox.stuck(tx) == 1
@@ -111,15 +99,6 @@ def test_what_was_given_up_is_tried_again_after_a_start(story: Story) -> None:
     story.rests()
     with story.desk.store.transaction(write=False) as tx:
         assert len(cards.of(tx, parked.id)) == 1
-
-
-def test_an_alert_about_an_alert_is_not_sent(story: Story) -> None:
-    park(story)
-    story.clock.advance(seconds=2)
-    story.notifier.answers.append(Undeliverable("channel_not_found"))
-    story.notifier.answers.append(Undeliverable("channel_not_found"))
-    story.rests()
-    assert len(story.notifier.of(DeliveryKind.ONCALL)) == 1
 
 
 def test_a_card_that_is_gone_is_forgotten(story: Story) -> None:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
 from agent.domain.decision import Decided, Edits, RefusalCode, Voted
 from agent.domain.roles import Identity, Role
-from agent.ports import DeliveryKind
 from agent.steps.people import grant
 from agent.steps.stop import stop_all
 from storage import decisions
@@ -42,12 +42,11 @@ def test_one_person_on_call_is_enough_and_everybody_on_call_reads_of_it(story: S
     assert isinstance(story.approves(OLU, row, break_glass=True, reason=FIRE), Decided)
     story.rests()
     assert story.paid() == [("ORD-1004", usd(234000))]
-    (alert,) = story.notifier.of(DeliveryKind.ONCALL)
-    assert alert.body["text"] == (
-        "Olu broke the glass and approved Refund of 2,340.00 USD on order ORD-1004 "
-        "without the others: "
-        "both managers are on a plane"
-    )
+    (alert,) = story.notifier.alerts(AlertKind.BREAK_GLASS)
+    assert alert.body == {
+        "text": "Olu broke the glass and approved Refund of 2,340.00 USD on order ORD-1004 alone.",
+        "reason": FIRE,
+    }
     vote = next(f for f in story.facts(row) if f["type"] == "vote.cast")
     assert (vote["data"]["break_glass"], vote["data"]["evidence"], vote["data"]["reason"]) == (
         True,
@@ -87,7 +86,7 @@ def test_it_takes_the_role_the_word_and_the_reason(
     row = sofa(story)
     assert refused(story.approves(who, row, **more)).code is code
     assert story.approval(row.id) == row
-    assert story.notifier.of(DeliveryKind.ONCALL) == []
+    assert story.notifier.alerts(AlertKind.BREAK_GLASS) == []
 
 
 def test_only_an_approval_breaks_the_glass(story: Story) -> None:

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
 from agent.domain.decision import DecideAnswer, Decided, RefusalCode, Refused, ReplyTo, Voted
 from agent.domain.ids import ApprovalId, CustomerId
@@ -234,7 +235,7 @@ def test_a_damaged_row_never_runs_and_is_reported(story: Story) -> None:
     assert refused(story.approves(ana, parked)).code is RefusalCode.PAYLOAD_CHANGED
     story.rests()
     assert "approval.corrupt" in story.trail()
-    assert "does not validate" in str(story.notifier.of(DeliveryKind.ONCALL)[0].body["text"])
+    assert "does not validate" in str(story.notifier.alerts(AlertKind.CORRUPT_ROW)[0].body["text"])
 
 
 def test_a_click_on_a_damaged_row_is_answered_and_an_edit_too(story: Story) -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from typing_extensions import override
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Status
-from agent.ports import DeliveryKind, ShopOrder
+from agent.ports import ShopOrder
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.steps.execute import execute_due
 from agent.steps.revoke import revoke
@@ -105,6 +106,6 @@ def test_a_damaged_row_at_the_head_counts_as_work_done(story: Story, damage: str
     assert story.approval(second.id).status is Status.EXECUTED
     assert execute_due(story.desk) is False
     story.delivers()
-    (alert,) = story.notifier.of(DeliveryKind.ONCALL)
+    (alert,) = story.notifier.alerts(AlertKind.CORRUPT_ROW)
     assert "does not validate and will not run" in str(alert.body["text"])
     assert story.paid() == [("ORD-1013", usd(6000))]

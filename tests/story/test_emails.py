@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Status
 from agent.domain.decision import Decided, RefusalCode
 from agent.domain.risk import Reason
@@ -280,7 +281,7 @@ def test_a_mail_nobody_knows_about_is_never_sent_twice_by_itself(story: Story) -
         lost.sweeps()
     assert len(server.sent) == 1
     assert path(story, row)[-1] is Status.UNKNOWN
-    (alert,) = story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME)
+    (alert,) = story.notifier.alerts(AlertKind.UNKNOWN_OUTCOME)
     assert "E-mail about order ORD-1001 is still unknown" in str(alert.body["text"])
 
 

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import text
 from typing_extensions import override
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Status
 from agent.domain.ids import ApprovalId
 from agent.domain.money import Money
@@ -248,15 +249,14 @@ def test_on_call_is_told_of_an_unknown_after_five_minutes_once(story: Story) -> 
     story.rests()
     story.clock.advance(minutes=5, microseconds=-1)
     story.sweeps()
-    assert story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME) == []
+    assert story.notifier.alerts(AlertKind.UNKNOWN_OUTCOME) == []
     for _ in range(8):
         story.clock.advance(minutes=3)
         story.sweeps()
     assert story.approval(approved.id).status is Status.UNKNOWN
-    (alert,) = story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME)
-    assert alert.approval is not None
-    assert alert.approval.approval.id == approved.id
-    assert story.notifier.of(DeliveryKind.ONCALL) == []
+    (alert,) = story.notifier.alerts(AlertKind.UNKNOWN_OUTCOME)
+    assert alert.approval_id == approved.id
+    assert len(story.notifier.of(DeliveryKind.ALERT)) == 1
 
 
 def test_after_the_safe_window_it_only_looks(story: Story) -> None:
@@ -383,7 +383,7 @@ def test_a_damaged_row_is_never_executed(story: Story, damage: str, bad: str) ->
     assert row["status"] == "approved"
     assert story.paid() == []
     assert "approval.corrupt" in story.trail()
-    alerts = [str(d.body["text"]) for d in story.notifier.of(DeliveryKind.ONCALL)]
+    alerts = [str(d.body["text"]) for d in story.notifier.alerts(AlertKind.CORRUPT_ROW)]
     assert len([text for text in alerts if "will not run" in text]) == 1
 
 

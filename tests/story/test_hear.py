@@ -3,9 +3,10 @@
 import pytest
 from typing_extensions import override
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Status
 from agent.domain.ids import ApprovalId
-from agent.ports import Accepted, Declined, DeliveryKind, NoClearAnswer, RefundRequest
+from agent.ports import Accepted, Declined, NoClearAnswer, RefundRequest
 from agent.steps.hear import ProviderEvent, hear
 from bot.sandbox.payments_faults import FaultKind, FaultyPayments
 from storage.transaction import Conflict
@@ -115,7 +116,7 @@ def test_a_damaged_row_is_reported_and_the_event_is_kept(story: Story, damage: s
     assert not hears(story, row)
     assert "approval.corrupt" in story.trail()
     story.tells()
-    (alert,) = story.notifier.of(DeliveryKind.ONCALL)
+    (alert,) = story.notifier.alerts(AlertKind.CORRUPT_ROW)
     assert "does not validate and will not run" in str(alert.body["text"])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Status
 from agent.domain.breaker import Breaker, BreakerState
 from agent.domain.decision import Decided, RefusalCode, Refused
@@ -190,8 +191,10 @@ def test_what_is_not_open_is_not_reset(story: Story) -> None:
     assert breaker_status(strict.desk)["state"] == "open"
     assert isinstance(reset_breaker(strict.desk, story.order(MIA)), Breaker)
     story.tells()
-    (news,) = story.notifier.of(DeliveryKind.ONCALL)
-    assert news.body["good"] is True
+    (news,) = story.notifier.of(DeliveryKind.ALERT_LINE)
+    assert news.alert is not None
+    assert news.alert.kind is AlertKind.BREAKER_OPENED
+    assert not news.alert.is_open
     again = refused(reset_breaker(strict.desk, story.order(MIA)))
     assert again.code is RefusalCode.ALREADY_DECIDED
     assert story.trail().count("breaker.reset") == 1

@@ -43,8 +43,7 @@ def tries(story: Story, row: Approval) -> list[DeliveryKind]:
         execute(story.desk, row.id)
     story.tells()
     # The alert after five minutes is another story's.
-    kinds = [delivery.kind for delivery in about(story, row, posted)]
-    return [kind for kind in kinds if kind is not DeliveryKind.UNKNOWN_OUTCOME]
+    return [delivery.kind for delivery in about(story, row, posted) if delivery.alert is None]
 
 
 def said(story: Story, row: Approval) -> list[object]:

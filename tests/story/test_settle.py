@@ -66,7 +66,7 @@ def test_a_managers_word_ends_it_with_the_evidence_in_the_trail(story: Story) ->
     assert fact["data"]["settlement"] == evidence
     assert fact["data"]["evidence"] == "refund_manager by fixed"
     assert (fact["data"]["status"], fact["data"]["identity"]) == ("executed", "cli:mia")
-    news = [d for d in about(story, row, posted) if d.kind is DeliveryKind.ONCALL]
+    news = [d for d in about(story, row, posted) if d.kind is DeliveryKind.ALERT_LINE]
     (line,) = (str(delivery.body["text"]) for delivery in news)
     assert line.startswith("Mia settled Refund of 160.00 USD on order ORD-1001: it went through")
     assert line.endswith("(bank record, stmt 4711).")

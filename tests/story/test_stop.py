@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Status
 from agent.domain.breaker import Breaker
 from agent.domain.decision import Decided, RefusalCode, Refused
@@ -244,11 +245,13 @@ def test_the_same_word_twice_is_answered_and_changes_nothing(story: Story) -> No
 def test_the_channel_on_call_reads_who_and_why(story: Story) -> None:
     staff(story)
     stops(story)
-    (thrown,) = story.notifier.of(DeliveryKind.STOP_THROWN)
-    assert thrown.body["text"] == "Olu stopped everything. Reason: a strange pattern"
+    (thrown,) = story.notifier.alerts(AlertKind.STOP_THROWN)
+    assert thrown.body == {"text": "Olu stopped everything.", "reason": "a strange pattern"}
     lifts(story)
-    (lifted,) = story.notifier.of(DeliveryKind.ONCALL)
-    assert (thrown.body["good"], lifted.body["good"]) == (False, True)
+    (lifted,) = story.notifier.of(DeliveryKind.ALERT_LINE)
+    assert lifted.alert is not None
+    assert not lifted.alert.is_open
+    assert lifted.alert.ended == lifted.body["text"]
     assert lifted.body["text"] == (
         "Mia lifted the stop: approved requests run again. Reason: it was a sale"
     )
@@ -292,9 +295,8 @@ def test_a_reset_closes_the_breaker_and_lifts_no_stop(story: Story) -> None:
     status = breaker_status(strict.desk)
     assert (status["state"], status["admitted_in_window"], status["stopped"]) == ("closed", 0, True)
     story.tells()
-    assert story.notifier.of(DeliveryKind.ONCALL)[-1].body["text"] == (
-        "Mia reset the refund breaker. Reason: each was looked at"
-    )
+    (news,) = story.notifier.of(DeliveryKind.ALERT_LINE)
+    assert news.body["text"] == "Mia reset it. Reason: each was looked at"
     (again,) = strict.proposes(chat, story.refund_call("6.00", call_id="call_3"))
     assert again["error"] == "stopped"
     lifts(strict)

@@ -9,13 +9,14 @@ from typing_extensions import override
 
 from agent.domain.approvals import MOVES, Approval, Event, Status, move
 from agent.domain.audit import AuditType
+from agent.domain.heartbeats import REPLICA
 from agent.ports import Declined, DeliveryKind, NotStarted
 from agent.steps.decide import withdraw
 from agent.steps.execute import carry_out, execute
 from agent.steps.revoke import revoke
 from agent.steps.sweep import sweep
 from bot.sandbox.payments_faults import FaultKind
-from storage.heartbeats import REPLICA, beat
+from storage.heartbeats import beat
 from tests.story.test_execute import DyingPayments, Killed, ScriptedPayments, with_payments
 from tests.story.ways import (
     ANA,
@@ -40,7 +41,7 @@ from tests.story.ways import (
 from tests.support.desk import Story
 
 CARD, UPDATE, THREAD = DeliveryKind.CARD, DeliveryKind.CARD_UPDATE, DeliveryKind.THREAD
-ONCALL = DeliveryKind.ONCALL
+ALERT, REDRAW, NEWS = DeliveryKind.ALERT, DeliveryKind.ALERT_UPDATE, DeliveryKind.ALERT_LINE
 _S, _E, _A = Status, Event, AuditType
 CHAIR = 16000
 
@@ -436,7 +437,7 @@ LEGS = (
         chip="done",
         outcome="executed",
         says="has been paid",
-        slack=(ONCALL, UPDATE, THREAD),
+        slack=(UPDATE, THREAD, REDRAW, NEWS),
     ),
     Leg(
         source=_S.UNKNOWN,
@@ -448,7 +449,7 @@ LEGS = (
         chip="failed",
         outcome="failed",
         says="could not be completed and nothing was paid",
-        slack=(ONCALL, UPDATE, THREAD),
+        slack=(UPDATE, THREAD, REDRAW, NEWS),
     ),
     Leg(
         source=_S.EXECUTED,
@@ -460,7 +461,7 @@ LEGS = (
         chip="failed",
         outcome="came_back",
         says="did not arrive: your bank did not take it",
-        slack=(UPDATE, THREAD, ONCALL),
+        slack=(UPDATE, THREAD, ALERT),
         book=CHAIR,
     ),
 )

@@ -8,6 +8,7 @@ import pytest
 from typing_extensions import override
 
 from agent.desk import Desk
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Status
 from agent.ports import (
     Accepted,
@@ -142,10 +143,10 @@ def test_on_call_hears_of_it_once_after_five_minutes(story: Story) -> None:
     desk = with_payments(story, blind)
     story.clock.advance(minutes=5, microseconds=-1)
     desk.sweeps()
-    assert story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME) == []
+    assert story.notifier.alerts(AlertKind.UNKNOWN_OUTCOME) == []
     story.clock.advance(minutes=2)
     desk.sweeps()
-    (alert,) = story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME)
+    (alert,) = story.notifier.alerts(AlertKind.UNKNOWN_OUTCOME)
     assert "Refund of 160.00 USD on order ORD-1001 is still unknown after 5 minutes" in str(
         alert.body["text"]
     )
@@ -153,7 +154,7 @@ def test_on_call_hears_of_it_once_after_five_minutes(story: Story) -> None:
     for _ in range(5):
         story.clock.advance(minutes=11)
         desk.sweeps()
-    assert len(story.notifier.of(DeliveryKind.UNKNOWN_OUTCOME)) == 1
+    assert len(story.notifier.alerts(AlertKind.UNKNOWN_OUTCOME)) == 1
     assert story.approval(row.id).status is _S.UNKNOWN
 
 
@@ -304,7 +305,7 @@ def test_a_book_that_forgets_or_says_otherwise_changes_nothing_by_itself(story: 
         story.clock.advance(hours=1)
         desk.sweeps()
         assert story.approval(row.id).status is _S.EXECUTED
-    (alert,) = story.notifier.of(DeliveryKind.ONCALL)
+    (alert,) = story.notifier.alerts(AlertKind.CONTRADICTION)
     assert str(alert.body["text"]).endswith("a late answer says: it failed")
     assert story.approval(row.id).wake_at is None
 

@@ -8,9 +8,11 @@ from typing import Any
 from sqlalchemy import text
 
 from agent.desk import Desk, Lane
+from agent.domain.alerts import Alert
 from agent.domain.approvals import Approval, RejectCategory, Status, Verdict
 from agent.domain.conversation import LogEvent
 from agent.domain.decision import DecideAnswer, Decision, Edits, ReplyTo
+from agent.domain.heartbeats import REPLICA
 from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId
 from agent.domain.money import Money
 from agent.domain.policy import Policy, read_policy
@@ -29,8 +31,8 @@ from agent.steps.receive import open_conversation, receive
 from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
 from bot.sandbox.payments_faults import FaultyPayments
-from storage import approvals, audit, conversations, mail_sink, people, runs
-from storage.heartbeats import REPLICA, beat
+from storage import alerts, approvals, audit, conversations, mail_sink, people, runs
+from storage.heartbeats import beat
 from storage.mail_sink import KeptMail
 from storage.transaction import Store
 from tests.support.builders import policy_document
@@ -220,6 +222,11 @@ class Story:
         """Return the newest request by a tool, also one that the model hears nothing of."""
         rows = [row for status in Status for row in self.all(status) if row.tool == tool]
         return max(rows, key=lambda row: row.id)
+
+    def open_alerts(self) -> tuple[Alert, ...]:
+        """Return what people on call were told and is not over, oldest first."""
+        with self.desk.store.transaction(write=False) as tx:
+            return alerts.still_open(tx)
 
     def approval(self, approval_id: ApprovalId) -> Approval:
         """Return an approval as it is now."""

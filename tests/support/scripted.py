@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
+from agent.domain.alerts import Alert, AlertKind
 from agent.domain.conversation import ToolCall
 from agent.domain.errors import ModelUnavailable
 from agent.ports import (
@@ -77,6 +78,11 @@ class KeepingNotifier:
         if delivery.kind in {DeliveryKind.CARD, DeliveryKind.ALERT}:
             return Delivered((MessageRef("C1", f"{len(self.deliveries)}.0"),))
         return Delivered()
+
+    def alerts(self, kind: AlertKind) -> list[Alert]:
+        """Return the alerts of a kind as they were when they were posted."""
+        told = [d.alert for d in self.of(DeliveryKind.ALERT) if d.alert is not None]
+        return [alert for alert in told if alert.kind is kind]
 
     def of(self, kind: DeliveryKind) -> list[Delivery]:
         """Return what was delivered of a kind."""

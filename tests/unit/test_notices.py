@@ -1,8 +1,6 @@
-"""Alerts, hand-offs and reviews: what they say, what can be clicked, within Slack's limits."""
+"""Hand-offs and reviews: what they say, what can be clicked, within Slack's limits."""
 
-import json
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,9 +14,9 @@ from agent.domain.reviews import Review, ReviewState
 from bot.sandbox.block_limits import check_message
 from bot.slack.blocks import weight
 from bot.slack.cards import BUDGET
-from bot.slack.notices import Note, breaker_opened, hand_off, oncall, stop_thrown, unknown_outcome
+from bot.slack.notices import Note, hand_off
 from bot.slack.reviews import review_note
-from bot.slack.targets import read_breaker_target, read_stop_target, read_target
+from bot.slack.targets import read_target
 from tests.support.builders import (
     APPROVAL_ID,
     CUSTOMER,
@@ -27,23 +25,12 @@ from tests.support.builders import (
     email_payload,
     flag_approval,
     usd,
-    vote,
 )
 from tests.support.doubles import START
 from tests.support.drawn import HOSTILE, UNSEEN, assert_literal, buttons, flowing, read, view_of
 
 S = Status
 OTHER = ApprovalId("apr_01ARZ3NDEKTSV4RRFFQ69G5FAW")
-UNKNOWN: Payload = {"text": "Refund of 160.00 USD on order ORD-1001 is still unknown."}
-RAN: Payload = {"minor": 2000, "currency": "USD", "order_id": "ORD-1", "conversation_id": "cnv_1"}
-OPENED: Payload = {
-    "refunds": [RAN],
-    "max": 5,
-    "window_s": 60,
-    "retry_at": "2026-11-29T12:01:00Z",
-    "generation": 3,
-    "why": "6 refunds in 60 seconds",
-}
 
 
 def checked(note: Note) -> Note:
@@ -56,102 +43,6 @@ def checked(note: Note) -> Note:
 
 def heading(note: Note) -> str:
     return str(note.blocks[0]["text"]["text"])
-
-
-# --- the stop and the breaker
-
-
-def test_the_alert_of_a_stop_says_who_and_why_and_how_to_go_on() -> None:
-    note = checked(stop_thrown({"text": "Olu stopped everything. It pays twice.", "stopped": True}))
-    assert heading(note) == "🛑 Everything is stopped"
-    assert "Olu stopped everything. It pays twice." in flowing(note.blocks)
-    assert "Olu stopped everything" in note.text
-    found = buttons(note.blocks)
-    assert list(found) == ["desk_lift"]
-    assert read_stop_target(found["desk_lift"]["value"]) is not None
-
-
-def test_a_stop_without_words_still_says_what_it_means() -> None:
-    assert "nothing runs until it is lifted" in flowing(checked(stop_thrown({})).blocks)
-
-
-def test_the_breakers_alert_offers_the_stop_beside_the_reset() -> None:
-    found = buttons(checked(breaker_opened(OPENED)).blocks)
-    assert list(found) == ["breaker_acknowledge", "breaker_reset", "desk_stop"]
-    assert found["desk_stop"]["style"] == "danger"
-    assert read_stop_target(found["desk_stop"]["value"]) is not None
-    named = read_breaker_target(found["breaker_reset"]["value"])
-    assert named is not None
-    assert named.generation == 3
-
-
-def test_the_breakers_alert_lists_what_ran() -> None:
-    rows: list[Json] = [RAN] * 30
-    said = flowing(checked(breaker_opened({**OPENED, "refunds": rows})).blocks)
-    assert said.count("20.00 USD") == 25
-    assert "… and 5 more" in said
-    bare = checked(breaker_opened({"retry_at": None}))
-    assert "until a person resets it" in flowing(bare.blocks)
-
-
-def test_one_refund_is_one() -> None:
-    assert "1 automatic refund ran." in breaker_opened(OPENED).text
-    assert "2 automatic refunds ran." in breaker_opened({**OPENED, "refunds": [RAN, RAN]}).text
-
-
-def test_good_news_alarms_nobody() -> None:
-    alarm, news = checked(oncall("It broke.", None)), checked(oncall("Fixed.", None, good=True))
-    assert (alarm.text, news.text) == ("🚨 It broke.", "✅ Fixed.")
-    assert "rotating_light" in json.dumps(alarm.blocks)
-    assert "rotating_light" not in json.dumps(news.blocks)
-
-
-# --- unknown outcomes
-
-
-def unknown(row: Approval) -> Note:
-    return checked(unknown_outcome(view_of(row, vote()), UNKNOWN))
-
-
-def test_an_unknown_outcome_can_be_settled_and_says_from_when() -> None:
-    row = approval(status=S.UNKNOWN, attempts=3, clean_looks=1, first_sent_at=START)
-    note = unknown(row)
-    assert heading(note) == "🔎 Refund being checked · 160.00 USD"
-    assert "is still unknown" in flowing(note.blocks)
-    assert "after 2 looks in vain (1 so far)" in flowing(note.blocks)
-    until = int((START + timedelta(hours=23)).timestamp())
-    assert f'"timestamp": {until}' in json.dumps(note.blocks)
-    found = buttons(note.blocks)
-    assert list(found) == ["approval_settle", "approval_review"]
-    for button in found.values():
-        target = read_target(button["value"])
-        assert target is not None
-        assert (target.id, target.h) == (APPROVAL_ID, row.short_hash())
-    assert note.text.startswith("🚨 Refund of 160.00 USD")
-
-
-def test_while_stopped_the_desk_asks_but_sends_nothing_again() -> None:
-    row = approval(status=S.UNKNOWN, attempts=3, first_sent_at=START)
-    held = "The desk keeps asking. While everything is stopped, nothing is sent again."
-    assert held in flowing(unknown_outcome(view_of(row, stopped=True), UNKNOWN).blocks)
-    assert held not in flowing(unknown(row).blocks)
-
-
-def test_what_was_never_sent_names_no_time() -> None:
-    row = approval(status=S.UNKNOWN)
-    assert '"date"' not in json.dumps(unknown(row).blocks)
-
-
-def test_a_mail_server_cannot_be_asked_so_a_person_settles_it() -> None:
-    row = email_approval(status=S.UNKNOWN, attempts=1, first_sent_at=START)
-    assert "cannot ask what became of it" in flowing(unknown(row).blocks)
-
-
-@pytest.mark.parametrize("status", [S.EXECUTED, S.FAILED, S.EXECUTING])
-def test_what_is_known_by_now_cannot_be_settled_any_more(status: Status) -> None:
-    note = unknown(approval(status=status, result={"refund_id": "rf_7"}, first_sent_at=START))
-    assert list(buttons(note.blocks)) == ["approval_review"]
-    assert "Known by now. Approved" in flowing(note.blocks)
 
 
 # --- hand-offs
@@ -328,15 +219,10 @@ def test_what_came_back_after_it_ran_is_said_on_its_review() -> None:
 def test_every_notice_takes_hostile_text_literally(text: str) -> None:
     mark = f"MARK{text}"
     past = [entry(mark, mark, what=mark, approval_id=mark)]
-    ended = approval(status=S.FAILED, order_id=mark, result={"message": mark, "code": mark})
     review = replace(FLAGGED, actor_name=mark, reason=mark, why=mark)
     notes = [
-        stop_thrown({"text": mark}),
-        oncall(mark, mark),
-        unknown_outcome(view_of(ended, vote(name=mark), name=mark), {"text": mark}),
         hand_off(handed(customer=mark, reason=mark, words=[mark], history=past, run_id=mark)),
         hand_off(handed(reason="max_revisions_exceeded", history=past, conversation_id=mark)),
-        breaker_opened({**OPENED, "why": mark, "refunds": [{**RAN, "order_id": mark}]}),
         review_note(view_of(ran(order_id=mark, model_reason=mark), name=mark), review),
         review_note(view_of(ran()), replace(review, state=ReviewState.RIGHT)),
     ]
