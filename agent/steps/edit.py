@@ -12,7 +12,7 @@ from agent.domain.ids import ApprovalId, idempotency_key
 from agent.domain.judgement import Counts, Denial
 from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
 from agent.domain.risk import Finding, Reason, Refuse
-from agent.domain.roles import closure, higher_tier, quorum_reached
+from agent.domain.roles import Actor, Tier, closure, higher_tier, quorum_reached
 from agent.domain.wording import edit_for_model
 from agent.steps.outcomes import Telling, entered, note_for_run, show
 from agent.tools.effects import Reading, order_of, question_about
@@ -29,6 +29,17 @@ class Wanted:
     payload: Payload | None = None
     reading: Reading | None = None
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """An edited payload that may take the place of the old one, and who would decide it."""
+
+    payload: Payload
+    reading: Reading
+    key: str
+    snapshot: Snapshot | None
+    tier: Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +86,46 @@ def edit(tx: Tx, desk: Desk, change: Edit, wanted: Wanted | None) -> Edited | De
     the change gives away no more than the model's own proposal, to nobody else, and the editor
     raised nothing in the chain.
     """
-    if wanted is None or wanted.payload is None or wanted.reading is None:
-        return Denial(RefusalCode.INVALID, "edits: missing" if wanted is None else wanted.problem)
     # The moment of the vote is that of the new row: so the submit is known among later votes.
     now, old = change.ballot.vote.at, change.approval
-    effect = EFFECTS[old.tool]
-    question = question_about(old)
-    judged = effect.recheck(tx, desk, wanted.payload, wanted.reading, question, now)
-    if isinstance(judged.verdict, Refuse):
-        same = order_of(wanted.payload) == old.order_id
-        where = "edits" if old.amount is None else ("amount" if same else "order_id")
-        return Denial(RefusalCode.INVALID, f"{where}: {judged.verdict.message}")
-    new = _draft(desk, change, wanted.payload, judged.snapshot, now)
-    # Not held: whoever holds it may want this conversation. The unique key is the second line.
-    if approvals.waiting_twin(tx, new.proposal_key) is not None:
-        return Denial(RefusalCode.INVALID, "edits: an identical request is waiting already.")
-    found = effect.weigh(tx, desk, new, wanted.reading, question, now)
+    gated = gate_again(tx, desk, old, wanted, now)
+    if not isinstance(gated, Gated):
+        return gated
+    new = _draft(desk, change, gated, now)
+    found = EFFECTS[old.tool].weigh(tx, desk, new, gated.reading, question_about(old), now)
     new = replace(new, findings=(*new.findings, *found))
     return _supersede(tx, desk, change, new)
+
+
+def gate_again(
+    tx: Tx, desk: Desk, old: Approval, wanted: Wanted | None, now: datetime
+) -> Gated | Denial:
+    """Gate an edited payload like any proposal."""
+    if wanted is None or wanted.payload is None or wanted.reading is None:
+        return Denial(RefusalCode.INVALID, "edits: missing" if wanted is None else wanted.problem)
+    effect, payload = EFFECTS[old.tool], wanted.payload
+    judged = effect.recheck(tx, desk, payload, wanted.reading, question_about(old), now)
+    if isinstance(judged.verdict, Refuse):
+        same = order_of(payload) == old.order_id
+        where = "edits" if old.amount is None else ("amount" if same else "order_id")
+        return Denial(RefusalCode.INVALID, f"{where}: {judged.verdict.message}")
+    key = proposal_key(customer_id=old.customer_id, tool=old.tool, payload=payload)
+    # Not held: whoever holds it may want this conversation. The unique key is the second line.
+    if approvals.waiting_twin(tx, key) is not None:
+        return Denial(RefusalCode.INVALID, "edits: an identical request is waiting already.")
+    tier = higher_tier(old.tier, effect.terms(desk.policy, payload).tier)
+    return Gated(payload, wanted.reading, key, judged.snapshot, tier)
+
+
+def is_vote(old: Approval, payload: Payload, editor: Actor) -> bool:
+    """Tell whether saving an edit may count as the editor's own approval (design.md §9).
+
+    Not where it gives away more than the agent's own proposal, or to somebody else, or where the
+    editor has raised anything in the chain.
+    """
+    effect = EFFECTS[old.tool]
+    raises = effect.exceeds(old.payload, payload) or effect.exceeds(old.proposed, payload)
+    return not raises and not editor.did(old.raised_by)
 
 
 def approve_now(tx: Tx, approval: Approval, now: datetime) -> Approval:
@@ -107,10 +140,8 @@ def approve_now(tx: Tx, approval: Approval, now: datetime) -> Approval:
     )
 
 
-def _draft(
-    desk: Desk, change: Edit, payload: Payload, snapshot: Snapshot | None, now: datetime
-) -> Approval:
-    old, editor = change.approval, change.counts.actor
+def _draft(desk: Desk, change: Edit, gated: Gated, now: datetime) -> Approval:
+    old, editor, payload = change.approval, change.counts.actor, gated.payload
     effect = EFFECTS[old.tool]
     new_id, version = ApprovalId(desk.ids.new("apr")), desk.policy.version
     words = f"{editor.name} changed {effect.describe_change(old.payload, payload)}"
@@ -123,14 +154,14 @@ def _draft(
         payload_hash=payload_hash(
             tool=old.tool, payload=payload, approval_id=new_id, policy_version=version
         ),
-        proposal_key=proposal_key(customer_id=old.customer_id, tool=old.tool, payload=payload),
+        proposal_key=gated.key,
         policy_version=version,
         findings=(Finding(Reason.HUMAN_EDIT, words),),
-        tier=higher_tier(old.tier, effect.terms(desk.policy, payload).tier),
+        tier=gated.tier,
         order_id=order_of(payload),
         amount=amount_of(payload),
         original=old.proposed,
-        snapshot=snapshot,
+        snapshot=gated.snapshot,
         idempotency_key=idempotency_key(new_id),
         created_at=now,
         supersedes=old.id,
@@ -186,8 +217,7 @@ def _supersede(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Edited:
 def _vote_of_editor(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Approval:
     """Count the submit as the editor's vote where §9 allows it; return the row as it is then."""
     editor, now = change.counts.actor.id, new.created_at
-    effect = EFFECTS[new.tool]
-    if change.counts.actor.did(new.raised_by) or effect.exceeds(new.proposed, new.payload):
+    if not is_vote(change.approval, new.payload, change.counts.actor):
         return new
     vote = replace(
         change.ballot.vote,

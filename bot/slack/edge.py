@@ -123,15 +123,20 @@ class Edge:
         One that was closed or drawn anew meanwhile stays as it is: the person has gone on. What
         they should know all the same is `missed`, which they then read in private.
         """
-        self.prompt.start(partial(self._replace_view, form, view, missed))
+        self.prompt.start(partial(self.replace_view_now, form, view, missed))
 
-    def _replace_view(self, form: InView, view: Block, missed: str) -> None:
+    def replace_view_now(self, form: InView, view: Block, missed: str = "") -> str:
+        """Do the same before anything else; return the view's new hash, empty where it is not new.
+
+        Only for work that nobody waits for.
+        """
         try:
-            self.client.views_update(view_id=form.view_id, hash=form.hash, view=view)
+            drawn = self.client.views_update(view_id=form.view_id, hash=form.hash, view=view)
+            return str(drawn["view"]["hash"])
         except CALL_ERRORS as error:
             code = failure_of(error).code
             _LOG.info("no new view for %s: %s", form.user_id, code)
-            gone_on = code in _GONE_ON
-            told = missed if gone_on else "Slack did not draw the form anew. Click again."
+            told = missed if code in _GONE_ON else "Slack did not draw the form anew. Click again."
             if told:
                 self.tell("", form.user_id, told)
+            return ""

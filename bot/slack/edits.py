@@ -1,19 +1,35 @@
 """The form that changes a request: its inputs by tool, and what was entered read back; pure."""
 
 import re
+from dataclasses import dataclass
 
-from agent.domain.approvals import Approval, ApprovalView
+from agent.domain.approvals import Approval, ApprovalView, amount_of
 from agent.domain.decision import Edits
 from agent.domain.errors import InvalidInput
 from agent.domain.money import parse_money
+from agent.steps.preview import Preview
 from agent.tools.emails import MAX_SUBJECT
 from bot.slack import parts
-from bot.slack.blocks import Block, context, fields, plain, section
-from bot.slack.inputs import REASON_MAX, TEXT_MAX, about, field, modal, typed
+from bot.slack.blocks import (
+    Block,
+    Row,
+    changed,
+    context,
+    emoji,
+    fields,
+    line,
+    lines,
+    plain,
+    rich,
+    section,
+    word,
+)
+from bot.slack.inputs import REASON_MAX, TEXT_MAX, about, field, live, modal, typed
 from bot.slack.names import Field, View
 from bot.slack.payloads import Form
 from bot.slack.proposals import Email, email_of
-from bot.slack.states import subject
+from bot.slack.states import subject, tier_words
+from bot.slack.text import visible
 
 _AMOUNT_MAX, _ORDER_MAX = 40, 60
 _ON_CARD = "Shown on the card and kept in the trail."
@@ -32,23 +48,118 @@ _BETWEEN = re.compile(r"[,;\s]+")
 _NAMED = re.compile(r"([a-z_]+): ")
 # The step's name of what is wrong, where the input is called otherwise.
 _INPUTS: dict[str, str] = {"order_id": Field.ORDER}
+_PREVIEW = "preview"
+# How much of each text a preview shows: the card of the new request shows all of it.
+_DIFFERENCE = 600
 
 
-def edit_modal(view: ApprovalView, channel: str) -> Block:
-    """Return the form that changes a pending refund or e-mail."""
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why what was entered cannot be saved, in the input that is at fault."""
+
+    where: Field
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What somebody has typed so far, and what saving it would do or why it cannot be saved.
+
+    `found` is None while nothing is changed.
+    """
+
+    form: Form
+    found: Preview | Problem | None
+
+
+def edit_modal(view: ApprovalView, channel: str, draft: Draft | None = None) -> Block:
+    """Return the form that changes a pending refund or e-mail, as it opens or as it is typed into.
+
+    A problem stands below the input that it is about, what saving would change above Why.
+    """
     approval = view.approval
     email = email_of(approval)
-    entries = _refund_fields(approval) if email is None else _email_fields(email)
     raised = _RAISED_REFUND if email is None else _RAISED_EMAIL
     why = field(Field.REASON, "Why", typed(REASON_MAX), _ON_CARD, optional=True)
     saving = context(plain(_SAVING.format(raised=raised)))
+    found = None if draft is None else draft.found
+    entries = _refund_fields(approval) if email is None else _email_fields(email)
+    shown = [block for entry in entries for block in (entry, *_problem_below(entry, found))]
+    shown += [_changes(approval, found), why]
     return modal(
         View.EDIT,
         f"Edit {subject(approval).lower()}",
-        [fields(parts.facts(view)), *entries, why, saving],
+        [
+            fields(parts.facts(view)),
+            *(shown if draft is None else [_as_typed(block, draft.form) for block in shown]),
+            saving,
+        ],
         submit="Save",
         metadata=about(approval, channel),
     )
+
+
+def is_untouched(approval: Approval, form: Form) -> bool:
+    """Tell whether every input still says what it said when the form was opened."""
+    email = email_of(approval)
+    entries = _refund_fields(approval) if email is None else _email_fields(email)
+    inputs = [entry for entry in entries if entry["type"] == "input"]
+    return all(
+        _mended(form.text(Field(entry["block_id"])))
+        == _mended(entry["element"].get("initial_value", ""))
+        for entry in inputs
+    )
+
+
+def _problem_below(entry: Block, found: Preview | Problem | None) -> list[Block]:
+    if not isinstance(found, Problem) or entry.get("block_id") != found.where:
+        return []
+    told = rich(line(emoji("warning"), word(f" {visible(found.words)}", "bold")))
+    return [told | {"block_id": f"problem:{found.where.value}"}]
+
+
+def _as_typed(block: Block, form: Form) -> Block:
+    """Return an input that says what was typed, and does not take the cursor to itself."""
+    if block["type"] != "input":
+        return block
+    element = {
+        name: value
+        for name, value in block["element"].items()
+        if name not in {"initial_value", "focus_on_load"}
+    }
+    entered = form.text(Field(block["block_id"]))
+    return block | {"element": element | ({"initial_value": entered} if entered else {})}
+
+
+def _changes(approval: Approval, found: Preview | Problem | None) -> Block:
+    """Return what saving would change, before and after, and who then decides."""
+    if isinstance(found, Problem):
+        return context(plain("It cannot be saved like this.")) | {"block_id": _PREVIEW}
+    if found is None:
+        return context(plain("Nothing is changed yet.")) | {"block_id": _PREVIEW}
+    rows, below = parts.changes(approval.payload, found.payload, _DIFFERENCE)
+    decides = (
+        "It counts as your approval too, if you hold the role."
+        if found.counts
+        else "Somebody else has to approve it."
+    )
+    told = lines(
+        [word("What saving changes", "bold")],
+        *rows,
+        *_left_after(approval, found),
+        [word(f"The policy asks for {tier_words(found.tier)}. {decides}")],
+    )
+    return rich(told, *below) | {"block_id": _PREVIEW}
+
+
+def _left_after(approval: Approval, found: Preview) -> list[Row]:
+    """Return what would be left to refund on the order, before and after the edit."""
+    was, now = approval.snapshot, found.snapshot
+    before, after = approval.amount, amount_of(found.payload)
+    if was is None or now is None or before is None or after is None:
+        return []
+    old, new = was.remaining.minus(before), now.remaining.minus(after)
+    return [changed("Left to refund after it", str(old), str(new))]
 
 
 def read_edits(approval: Approval, form: Form) -> Edits:
@@ -70,7 +181,7 @@ def read_edits(approval: Approval, form: Form) -> Edits:
     )
 
 
-def problem_of(approval: Approval | None, message: str) -> tuple[Field, str]:
+def problem_of(approval: Approval | None, message: str) -> Problem:
     """Return which input of the form a refusal like `to: an address appears twice` is about.
 
     What no input of the form is about stands below the first.
@@ -80,7 +191,7 @@ def problem_of(approval: Approval | None, message: str) -> tuple[Field, str]:
     named = "" if found is None else _INPUTS.get(found[1], found[1])
     where = next((one for one in offered if one == named), offered[0])
     words = message if found is None else message[found.end() :]
-    return where, words
+    return Problem(where, words)
 
 
 def _offered(approval: Approval | None) -> list[Field]:
@@ -99,8 +210,8 @@ def _refund_fields(approval: Approval) -> list[Block]:
     )
     typed_order = typed(_ORDER_MAX, lines=False, initial=approval.order_id or "")
     return [
-        field(Field.AMOUNT, f"Amount{currency}", typed_amount, _money_hint(approval)),
-        field(Field.ORDER, "Order", typed_order, "Another order of the same customer."),
+        live(field(Field.AMOUNT, f"Amount{currency}", typed_amount, _money_hint(approval))),
+        live(field(Field.ORDER, "Order", typed_order, "Another order of the same customer.")),
     ]
 
 
@@ -114,15 +225,15 @@ def _email_fields(email: Email) -> list[Block]:
     # The step counts characters, and Slack may count some of them twice.
     subject_line = typed(2 * MAX_SUBJECT, lines=False, initial=email.subject)
     found = [
-        field(Field.TO, "To", _addresses(email.to), _SEVERAL),
-        field(Field.CC, "Cc", _addresses(email.cc), optional=True),
-        field(Field.BCC, "Bcc", _addresses(email.bcc), optional=True),
-        field(Field.SUBJECT, "Subject", subject_line),
+        live(field(Field.TO, "To", _addresses(email.to), _SEVERAL)),
+        live(field(Field.CC, "Cc", _addresses(email.cc), optional=True)),
+        live(field(Field.BCC, "Bcc", _addresses(email.bcc), optional=True)),
+        live(field(Field.SUBJECT, "Subject", subject_line)),
     ]
     if not _fits(email.body):
         return [*found, section(_TOO_LONG)]
     text = typed(TEXT_MAX, initial=email.body, focus=True)
-    return [*found, field(Field.BODY, "Text", text)]
+    return [*found, live(field(Field.BODY, "Text", text))]
 
 
 def _addresses(known: list[str]) -> Block:

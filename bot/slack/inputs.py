@@ -43,6 +43,13 @@ def field(
     return found | {"hint": plain(hint)} if hint else found
 
 
+def live(found: Block) -> Block:
+    """Let an input report what is typed into it while it is typed."""
+    when = {"trigger_actions_on": ["on_enter_pressed", "on_character_entered"]}
+    element = found["element"] | {"dispatch_action_config": when}
+    return found | {"element": element, "dispatch_action": True}
+
+
 def typed(
     most: int,
     *,

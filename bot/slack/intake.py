@@ -15,8 +15,8 @@ from bot.slack.answers import notice
 from bot.slack.edge import DAMAGED, Edge
 from bot.slack.lookup import slack_users
 from bot.slack.parts import People
-from bot.slack.payloads import Body, Click, Form, described, read, sender
-from bot.slack.targets import Target, read_modal_target
+from bot.slack.payloads import Body, Click, Form, Typing, described, read, sender
+from bot.slack.targets import ModalTarget, Target, read_modal_target
 from storage import approvals, decisions
 
 _FOREIGN = "Only people of this workspace can act here."
@@ -40,6 +40,14 @@ class Shown:
     def status(self) -> Status:
         """Return where the request stands."""
         return self.view.approval.status
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a request cannot be shown, for the trail and for the person."""
+
+    code: RefusalCode
+    words: str
 
 
 def read_click(
@@ -77,8 +85,27 @@ def read_form(
     return form, target
 
 
+def read_typing(edge: Edge, body: Body) -> tuple[Typing, ModalTarget] | None:
+    """Read what somebody of this workspace types into a form of ours; others are noted."""
+    typing = read(Typing, body)
+    target = None if typing is None else read_modal_target(typing.view.private_metadata)
+    if typing is None or target is None or typing.team_id != edge.team_id:
+        edge.note_unknown(sender(body), {"problem": "malformed", **described(body)})
+        return None
+    return typing, target
+
+
 def look(edge: Edge, click: Click, target: Target) -> Shown | str:
-    """Load what a button names, or say why it cannot be shown."""
+    """Load what a button names, or say why it cannot be shown; that is written down then."""
+    shown = load(edge, target, _channel_of(click))
+    if isinstance(shown, Shown):
+        return shown
+    note_click(edge, click, target, shown.code)
+    return shown.words
+
+
+def load(edge: Edge, target: Target, channel: str) -> Shown | Missing:
+    """Load a request as it was shown, or say why it cannot be."""
     desk = edge.desk
     try:
         with desk.store.transaction(write=False) as tx:
@@ -86,18 +113,15 @@ def look(edge: Edge, click: Click, target: Target) -> Shown | str:
             view = None if approval is None else decisions.view(tx, approval)
             users = {} if view is None else slack_users(tx, view)
     except Corrupt:
-        note_click(edge, click, target, RefusalCode.PAYLOAD_CHANGED)
-        return DAMAGED
+        return Missing(RefusalCode.PAYLOAD_CHANGED, DAMAGED)
     if view is None:
-        note_click(edge, click, target, RefusalCode.NOT_FOUND)
-        return "There is no such request."
+        return Missing(RefusalCode.NOT_FOUND, "There is no such request.")
     approval = view.approval
     if approval.short_hash() != target.h:
-        note_click(edge, click, target, RefusalCode.PAYLOAD_CHANGED)
-        return _NOT_STORED
+        return Missing(RefusalCode.PAYLOAD_CHANGED, _NOT_STORED)
     waiting = approval.status is Status.PENDING
     open_still = waiting and not is_past(approval.expires_at, desk.clock.now())
-    return Shown(view, users, _channel_of(click), open_still)
+    return Shown(view, users, channel, open_still)
 
 
 def _channel_of(click: Click) -> str:

@@ -19,6 +19,7 @@ from bot.slack.names import Action, View
 from bot.slack.once import Once, StillAtWork, acknowledged
 from bot.slack.orders import Orders
 from bot.slack.payloads import Body, Click, described, read, sender
+from bot.slack.previews import Previews
 from bot.slack.questions import Questions
 from bot.slack.submissions import Submissions
 from bot.slack.switches import Switches
@@ -137,6 +138,7 @@ class _Heard:
 def _listen(app: _Heard, edge: Edge) -> None:
     clicks, submissions, orders = Clicks(edge), Submissions(edge), Orders(edge)
     switches, looking = Switches(edge), Looking(edge)
+    app.action(names.INPUT)(Previews(edge).typed)
     app.action(Action.APPROVE.value)(clicks.approve)
     app.action(Action.EDIT.value)(clicks.edit)
     app.action(Action.REJECT.value)(clicks.reject)

@@ -38,7 +38,7 @@ class Prompt:
         future.add_done_callback(partial(_finish, late))
         return None
 
-    def start(self, work: Callable[[], None]) -> Future[None]:
+    def start(self, work: Callable[[], object]) -> Future[object]:
         """Let `work` run beside the answer to Slack; what it raises is logged."""
         future = self._pool.submit(work)
         future.add_done_callback(partial(_finish, _ignore))

@@ -14,7 +14,7 @@ from agent.domain.ids import ApprovalId
 from agent.domain.roles import Channel
 from bot.slack import answers
 from bot.slack.edge import Edge
-from bot.slack.edits import problem_of, read_edits
+from bot.slack.edits import Problem, problem_of, read_edits
 from bot.slack.intake import read_form
 from bot.slack.modals import reject_category
 from bot.slack.names import Field
@@ -53,7 +53,7 @@ class Submissions:
             # Without a row that can be read the step says what is wrong.
             wanted = Edits() if approval is None else read_edits(approval, form)
         except InvalidInput as invalid:
-            answers.mark(ack, *problem_of(approval, str(invalid)))
+            _mark(ack, problem_of(approval, str(invalid)))
             return
         decide = partial(
             self._decide, form, target, Verdict.EDIT, edits=wanted, reason=form.text(Field.REASON)
@@ -62,7 +62,7 @@ class Submissions:
         if answer is None:
             answers.notice(ack, "Being checked", BEING_CHECKED)
         elif isinstance(answer, Refused) and answer.code is RefusalCode.INVALID:
-            answers.mark(ack, *problem_of(approval, answer.message))
+            _mark(ack, problem_of(approval, answer.message))
         else:
             _show(ack, answer)
 
@@ -119,6 +119,10 @@ class Submissions:
     def _tell_late(self, form: Form, target: ModalTarget, answer: DecideAnswer) -> None:
         told = answer.message if isinstance(answer, Refused) else "Your edit is saved."
         self.edge.tell(target.channel, form.user.id, told)
+
+
+def _mark(ack: Ack, problem: Problem) -> None:
+    answers.mark(ack, problem.where, problem.words)
 
 
 def _show(ack: Ack, answer: DecideAnswer, invalid: Field | None = None) -> None:

@@ -55,10 +55,10 @@ class KeptPrompt(Prompt):
 
     def __init__(self) -> None:
         super().__init__()
-        self._started: list[Future[None]] = []
+        self._started: list[Future[object]] = []
 
     @override
-    def start(self, work: Callable[[], None]) -> Future[None]:
+    def start(self, work: Callable[[], object]) -> Future[object]:
         self._started.append(super().start(work))
         return self._started[-1]
 
