@@ -6,6 +6,7 @@ import json
 from agent.domain.ids import ApprovalId
 from agent.domain.payload import Payload
 from agent.steps.repeat import Act
+from bot.slack import names
 from bot.slack.payloads import Body, described, sender, shown
 from bot.slack.targets import named
 
@@ -36,6 +37,9 @@ def _delivery(body: Body) -> list[str] | None:
     """
     team, user = str(sender(body)).rpartition(":")[::2]
     match body:
+        case {"type": "block_actions", "actions": [{"action_id": names.INPUT}, *_]}:
+            # A letter typed into a form is no act: it changes nothing, and the next one follows.
+            return None
         case {
             "type": "block_actions",
             "container": {**where},
