@@ -46,6 +46,8 @@ from agent.steps.verify import Witness
 from agent.steps.watch import watch
 from bot.cli import cli as commands
 from bot.cli_world import World
+from bot.doctor.examine import Doctor, examine
+from bot.findings import Finding
 from bot.jobs import Heartbeat, Job, Jobs, Wakeups
 from bot.sandbox import world as sandbox
 from bot.sandbox.page import demo_page
@@ -197,6 +199,7 @@ def cli() -> None:
                 os_user=getpass.getuser(),
                 witness=_witness,
                 public_url=lambda: load_settings().public_url,
+                checkup=_checkup,
             )
         )
     except CannotStart as problem:
@@ -455,6 +458,18 @@ def _open_cli() -> Iterator[Desk]:
 
 def _upgrade() -> str:
     return schema.upgrade(open_engine(load_settings().database_url.get_secret_value()))
+
+
+def _checkup(click_wait_s: float | None) -> Iterator[Finding]:
+    # Slack's own client warns of every answer that is not 200; the findings say it better.
+    logging.getLogger("slack_sdk").setLevel(logging.CRITICAL)
+    doctor = Doctor(
+        clock=SystemClock(),
+        ids=SystemIds(),
+        pause=time.sleep,
+        sandbox_channels=Channels(sandbox.APPROVALS, sandbox.ONCALL, sandbox.REVIEW),
+    )
+    return examine(doctor, click_wait_s)
 
 
 def _seal(settings: Settings) -> Seal | None:

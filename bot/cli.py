@@ -10,6 +10,7 @@ from bot.cli_audit import audit
 from bot.cli_breaker import breaker
 from bot.cli_chat import chat
 from bot.cli_decide import pending, resume
+from bot.cli_doctor import doctor
 from bot.cli_manifest import manifest
 from bot.cli_people import actor
 from bot.cli_policy import policy
@@ -55,5 +56,6 @@ for _group in (
     actor,
     policy,
     manifest,
+    doctor,
 ):
     cli.add_command(_group)

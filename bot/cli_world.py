@@ -3,7 +3,7 @@
 import re
 import time
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import IO, TypeVar
@@ -18,6 +18,7 @@ from agent.domain.roles import Channel, Identity
 from agent.steps.permission import Order
 from agent.steps.verify import Witness
 from bot.cli_text import visible
+from bot.findings import Finding
 from storage.breaker import BreakerMissing
 
 _Done = TypeVar("_Done")
@@ -34,7 +35,8 @@ class World:
     `open_desk` yields a desk over the migrated database, alive until the block ends; `upgrade`
     migrates the database and returns its revision; `os_user` is who types; `pause` waits for a
     running desk, in seconds; `witness` returns what proves the trail's signed heads; `public_url`
-    returns where other people's machines reach the desk, if that is set.
+    returns where other people's machines reach the desk, if that is set; `checkup` looks at all
+    that the desk stands on, and waits so many seconds for a click if it is given some.
     """
 
     open_desk: Callable[[], AbstractContextManager[Desk]]
@@ -43,6 +45,7 @@ class World:
     pause: Callable[[float], None] = time.sleep
     witness: Callable[[], Witness] = Witness
     public_url: Callable[[], str | None] = lambda: None
+    checkup: Callable[[float | None], Iterator[Finding]] = lambda _wait_s: iter(())
 
     def identity(self) -> Identity:
         """Return how the desk knows the person who types."""

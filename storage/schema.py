@@ -32,6 +32,12 @@ def newest() -> str:
     return ScriptDirectory(str(_folder())).get_current_head() or ""
 
 
+def known() -> frozenset[str]:
+    """Return every revision that this code knows."""
+    scripts = ScriptDirectory(str(_folder()))
+    return frozenset(script.revision for script in scripts.walk_revisions())
+
+
 def _folder() -> Path:
     return Path(__file__).parent / "migrations"
 

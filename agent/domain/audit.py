@@ -62,6 +62,7 @@ class AuditType(StrEnum):
     ALERT_AMENDED = "alert.amended"
     ALERT_ACKNOWLEDGED = "alert.acknowledged"
     ALERT_ENDED = "alert.ended"
+    CLICK_TESTED = "click.tested"
     ACTOR_CHANGED = "actor.changed"
     SHOP_IMPORTED = "shop.imported"
     POLICY_TRIED = "policy.tried"

@@ -179,6 +179,35 @@ def open_ai_chat(
     return OpenAiChat(client, model, timeout_s=timeout_s, max_retries=max_retries)
 
 
+def models_of(
+    api_key: str, base_url: str, timeout_s: float = DEFAULT_TIMEOUT_S
+) -> frozenset[str] | None:
+    """Return the names of the models that a server has, None where it answers but lists none.
+
+    Nothing is generated. Raises ModelUnavailable where the server cannot be reached or asked.
+    """
+    client = openai.OpenAI(
+        api_key=api_key or "none",
+        base_url=base_url or _OPENAI_URL,
+        timeout=timeout_s,
+        max_retries=0,
+    )
+    try:
+        return frozenset(model.id for model in client.models.list())
+    except openai.NotFoundError:
+        return None
+    except openai.APIStatusError as error:
+        raise ModelUnavailable(_status_problem(error)) from None
+    except (*_NO_CONNECTION, *_NO_ANSWER_IN_TIME) as error:
+        raise ModelUnavailable(f"the model's server is not reachable: {_cause(error)}") from None
+    except (openai.OpenAIError, ValueError):
+        return None
+
+
+def _cause(error: Exception) -> str:
+    return type(error.__cause__ or error).__name__
+
+
 def in_api_order(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Put each tool result right behind the message that called for it.
 

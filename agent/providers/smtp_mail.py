@@ -83,6 +83,18 @@ class SmtpMailer(Mailer):
         """Say that nobody knows: SMTP has no question about an earlier mail."""
         return NoClearAnswer("a mail server cannot be asked what became of a mail")
 
+    def try_out(self) -> str | None:
+        """Connect and sign in as for a mail, send none, and return what went wrong, if anything."""
+        patience = _Patience(self._timeout_s, self._monotonic)
+        with ExitStack() as held:
+            try:
+                link = self._connect()
+                held.callback(_leave, link)
+                self._sign_in(link, patience)
+            except _TROUBLE as error:
+                return _told(error)
+        return None
+
     def _connect(self) -> smtplib.SMTP:
         server = self._server
         # The library would look its own name up in the DNS, without a time-out.

@@ -112,6 +112,17 @@ def _known_group(workspace: Workspace, ref: str) -> UserGroup:
     raise Refused(404, "no_such_subteam", f"there is no user group {ref}")
 
 
+def _changeable(workspace: Workspace, ref: str) -> Channel:
+    """Return a channel, a deleted one too: what a tester has broken, a tester can mend."""
+    for channel in workspace.channels(deleted_too=True):
+        if ref.removeprefix("#") in (channel.id, channel.name):
+            return channel
+    direct = known_channel(workspace, ref)
+    raise Refused(
+        422, "method_not_supported", f"{direct.name} is a direct message: nothing changes"
+    )
+
+
 def _told(before: Channel, changes: JsonObject) -> Iterator[str]:
     family = "group" if before.is_private else "channel"
     for name, when_true, when_false in _CHANNEL_EVENTS:
@@ -130,9 +141,7 @@ def _places(workspace: Workspace, delivery: Delivery) -> APIRouter:
 
     @router.post("/channels", status_code=204)
     async def change_channel(order: ChannelChange) -> Response:
-        channel = known_channel(workspace, order.channel)
-        if channel.is_im:
-            raise Refused(422, "method_not_supported", "a direct message cannot be changed")
+        channel = _changeable(workspace, order.channel)
         changes = _given(order, *(name for name, _, _ in _CHANNEL_EVENTS))
         before = workspace.journal.table("channels").get(channel.id, {})
         workspace.journal.write(("channels", channel.id, {**before, **changes}))

@@ -75,11 +75,11 @@ class Workspace:
         """Return the person with this Slack user id or short name."""
         return self._people.get(ref) or self._by_name.get(ref)
 
-    def channels(self) -> list[Channel]:
+    def channels(self, *, deleted_too: bool = False) -> list[Channel]:
         """List the channels as they are now; direct messages are not among them."""
         changes = self.journal.table("channels")
         now = [replace(c, **changes.get(c.id, {})) for c in self._channels.values()]
-        return [channel for channel in now if not channel.is_deleted]
+        return [channel for channel in now if deleted_too or not channel.is_deleted]
 
     def groups(self) -> list[UserGroup]:
         """List the user groups as they are now."""

@@ -7,7 +7,7 @@ from slack_sdk import WebClient
 
 from bot.slack.failures import CALL_ERRORS, Meaning, failure_of
 
-_ID = re.compile(r"[CG][A-Z0-9]{6,30}")
+CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{6,30}")
 _PAGE, _PAGES = 200, 50
 
 
@@ -61,7 +61,9 @@ def check_channels(client: WebClient, wanted: Channels) -> Channels:
 
 
 def _checked(client: WebClient, wanted: str) -> str:
-    channel_id = wanted if _ID.fullmatch(wanted) else _resolve(client, wanted.removeprefix("#"))
+    channel_id = (
+        wanted if CHANNEL_ID.fullmatch(wanted) else _resolve(client, wanted.removeprefix("#"))
+    )
     try:
         channel = client.conversations_info(channel=channel_id)["channel"]
     except CALL_ERRORS as error:

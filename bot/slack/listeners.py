@@ -10,7 +10,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.error import BoltUnhandledRequestError
 from slack_sdk import WebClient
 
-from bot.slack import names
+from bot.slack import click_test, names
 from bot.slack.clicks import Clicks
 from bot.slack.edge import Edge
 from bot.slack.looking import Looking
@@ -157,6 +157,7 @@ def _listen(app: _Heard, edge: Edge) -> None:
     app.action(Action.BREAKER_RESET.value)(switches.open_reset)
     app.action(Action.STOP.value)(switches.open_stop)
     app.action(Action.LIFT.value)(switches.open_lift)
+    app.action(Action.DOCTOR.value)(click_test.heard(edge))
     app.view(View.EDIT.value)(submissions.edit)
     app.view(View.REJECT.value)(submissions.reject)
     app.view(View.REVIEW.value)(submissions.review)

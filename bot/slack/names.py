@@ -28,6 +28,7 @@ class Action(StrEnum):
     REVIEW_RIGHT = "review_right"
     REVIEW_FLAG = "review_flag"
     BREAKER_RESET = "breaker_reset"
+    DOCTOR = "doctor_click"
 
 
 class View(StrEnum):
