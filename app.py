@@ -38,6 +38,7 @@ from agent.providers.smtp_address import read_smtp_url
 from agent.providers.smtp_mail import SmtpMailer
 from agent.providers.system import SharedClock, SystemClock, SystemIds
 from agent.steps.announce import announce
+from agent.steps.digest import daily_digest
 from agent.steps.execute import execute_due
 from agent.steps.heads import Seal, sign_heads
 from agent.steps.sweep import sweep
@@ -77,6 +78,8 @@ log = logging.getLogger("supportdesk")
 _PEOPLE_EVERY_S = 20.0
 _PEOPLE_RETRY_S = 1.0
 _CLOCK_EVERY_S = 20.0
+# The digest of the day is made once; this is how late it may be.
+_DIGEST_EVERY_S = 20.0
 # What is newer than the newest head can be cut off unseen; a job is stale after 30 s.
 _HEADS_EVERY_S = 20.0
 _WATCH_EVERY_S = 5.0
@@ -358,6 +361,7 @@ def _assemble(
     }
     scheduled: tuple[Job, ...] = (
         Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),
+        Job("digest", _DIGEST_EVERY_S, partial(daily_digest, desk)),
         Job("clock", _CLOCK_EVERY_S, partial(_measure, core.clock)),
         Job("people", _PEOPLE_EVERY_S, side.roles.sync, retry_s=_PEOPLE_RETRY_S),
     )

@@ -9,6 +9,7 @@ from typing import Protocol
 from agent.domain.alerts import Alert
 from agent.domain.approvals import ApprovalView
 from agent.domain.conversation import ChatMessage, ToolCall
+from agent.domain.digest import Queue
 from agent.domain.fraud import FlagAction
 from agent.domain.heads import Head
 from agent.domain.ids import ApprovalId, CustomerId, Prefix
@@ -314,14 +315,20 @@ class DeliveryKind(StrEnum):
     ALERT = "alert"
     ALERT_UPDATE = "alert_update"
     ALERT_LINE = "alert_line"
+    PING = "ping"
+    PING_UPDATE = "ping_update"
+    PING_LINE = "ping_line"
+    DIGEST = "digest"
+    DAILY_DIGEST = "daily_digest"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One outbox row ready to leave.
 
-    `approval` and `alert` are read afresh for each try, so a message shows the row as it is now;
-    `refs` are its copies posted so far; `ambiguous` tells that an earlier try may have arrived.
+    `approval`, `alert` and `queue` are read afresh for each try, so a message shows the rows as
+    they are now; `refs` are its copies posted so far; `ambiguous` tells that an earlier try may
+    have arrived.
     """
 
     outbox_id: str
@@ -332,6 +339,7 @@ class Delivery:
     created_at: datetime
     ambiguous: bool
     alert: Alert | None = None
+    queue: Queue | None = None
 
 
 @dataclass(frozen=True, slots=True)

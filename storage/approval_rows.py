@@ -68,6 +68,8 @@ def to_row(approval: Approval) -> dict[str, object]:
         "escalations": approval.escalations,
         "taken_by": approval.taken_by,
         "taken_at": micros_or_none(approval.taken_at),
+        "waits_since": micros_or_none(approval.waits_since),
+        "extra_s": approval.extra_s,
     }
 
 
@@ -137,6 +139,8 @@ def _validated(row: Row) -> Approval:
         escalations=row["escalations"],
         taken_by=row["taken_by"],
         taken_at=time_or_none(row["taken_at"]),
+        waits_since=time_or_none(row["waits_since"]),
+        extra_s=row["extra_s"],
     )
 
 

@@ -40,6 +40,7 @@ _MUTABLE = (
     "expires_at",
     "taken_by",
     "taken_at",
+    "waits_since",
 )
 _INSERT = insert(approvals)
 _GET = select(approvals).where(approvals.c.id == bindparam("approval"))
@@ -245,6 +246,9 @@ _WAITING = (
 _COUNT = select(func.count().label("n"), func.min(approvals.c.created_at).label("oldest")).where(
     approvals.c.status == bindparam("wanted")
 )
+_SOME_PENDING = select(func.count().label("n")).select_from(
+    select(approvals.c.id).where(text("status = 'pending'")).limit(bindparam("most")).subquery()
+)
 _COUNTS = select(approvals.c.status, func.count().label("n")).group_by(approvals.c.status)
 _RELEASE_LOST = (
     update(approvals)
@@ -276,6 +280,7 @@ class Changes(TypedDict, total=False):
     expires_at: datetime
     taken_by: str | None
     taken_at: datetime | None
+    waits_since: datetime | None
 
 
 def add(tx: Tx, approval: Approval) -> None:
@@ -439,32 +444,32 @@ def count_pending_of_customer(tx: Tx, customer_id: CustomerId) -> int:
 
 def open_of_run(tx: Tx, run_id: RunId) -> tuple[Approval, ...]:
     """Return the run's approvals that have not ended."""
-    return _readable(tx.all(_OPEN_OF_RUN, run=run_id))
+    return readable(tx.all(_OPEN_OF_RUN, run=run_id))
 
 
 def of_run(tx: Tx, run_id: RunId) -> tuple[Approval, ...]:
     """Return all approvals of the run."""
-    return _readable(tx.all(_OF_RUN, run=run_id))
+    return readable(tx.all(_OF_RUN, run=run_id))
 
 
 def open_of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
     """Return the conversation's approvals that have not ended."""
-    return _readable(tx.all(_OPEN_OF_CONVERSATION, conversation=conversation_id))
+    return readable(tx.all(_OPEN_OF_CONVERSATION, conversation=conversation_id))
 
 
 def heard_in(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
     """Return all approvals that the conversation asked for or joined, oldest first."""
-    return _readable(tx.all(_HEARD_IN, conversation=conversation_id))
+    return readable(tx.all(_HEARD_IN, conversation=conversation_id))
 
 
 def of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
     """Return all approvals of the conversation, oldest first."""
-    return _readable(tx.all(_OF_CONVERSATION, conversation=conversation_id))
+    return readable(tx.all(_OF_CONVERSATION, conversation=conversation_id))
 
 
 def latest_of_customer(tx: Tx, customer_id: CustomerId, limit: int) -> tuple[Approval, ...]:
     """Return the newest approvals that the customer knows of."""
-    return _readable(tx.all(_LATEST_OF_CUSTOMER, customer=customer_id, most=limit))
+    return readable(tx.all(_LATEST_OF_CUSTOMER, customer=customer_id, most=limit))
 
 
 def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]:
@@ -474,7 +479,7 @@ def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]
     """
     found: list[Approval] = []
     while rows := tx.all(_PAGE, wanted=status.value, after=after, most=limit - len(found)):
-        found += _readable(rows)
+        found += readable(rows)
         after = rows[-1]["id"]
         if len(found) == limit:
             break
@@ -483,7 +488,7 @@ def page(tx: Tx, status: Status, after: str, limit: int) -> tuple[Approval, ...]
 
 def waiting(tx: Tx) -> tuple[Approval, ...]:
     """Return everything that waits, for people, its execution or an answer, oldest first."""
-    return _readable(tx.all(_WAITING))
+    return readable(tx.all(_WAITING))
 
 
 def take_due(tx: Tx, status: Status, now: datetime) -> Approval | None:
@@ -499,6 +504,11 @@ def count(tx: Tx, status: Status) -> tuple[int, datetime | None]:
     """Return how many approvals have the status, and when the oldest was made."""
     row = tx.one(_COUNT, wanted=status.value)
     return (0, None) if row is None else (row["n"], time_or_none(row["oldest"]))
+
+
+def is_more_pending(tx: Tx, than: int) -> bool:
+    """Tell whether more requests than this wait for people; no more of them are looked at."""
+    return _number(tx.one(_SOME_PENDING, most=than + 1)) > than
 
 
 def counts(tx: Tx) -> dict[Status, int]:
@@ -517,7 +527,7 @@ def set_aside(tx: Tx, approval_id: ApprovalId) -> None:
     tx.change(_SET_ASIDE, approval=approval_id)
 
 
-def _readable(rows: Sequence[Row]) -> tuple[Approval, ...]:
+def readable(rows: Sequence[Row]) -> tuple[Approval, ...]:
     """Return the rows that validate, so that a damaged one hides no other."""
     found = []
     for row in rows:

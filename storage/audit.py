@@ -46,7 +46,13 @@ _NEXT_OF_CHAIN = (
     .order_by(audit.c.seq)
     .limit(_PAGE)
 )
-_EVER, _BEFORE_ALL = 2**63 - 1, -(2**31)
+_BACKWARDS = (
+    select(audit.c.seq, audit.c.at, audit.c.type)
+    .where(audit.c.chain == DESK_CHAIN, audit.c.seq < bindparam("before"))
+    .order_by(audit.c.seq.desc())
+    .limit(_PAGE)
+)
+_EVER, _BEFORE_ALL, _AFTER_ALL = 2**63 - 1, -(2**31), 2**31 - 1
 _OF_APPROVAL = (
     select(audit.c.body)
     .where(audit.c.approval_id == bindparam("approval_id"))
@@ -140,6 +146,21 @@ class Span:
 
 
 EVERYTHING = Span()
+
+
+def count_between(tx: Tx, tag: AuditType, since: datetime, until: datetime) -> int:
+    """Return how many facts of a kind the desk's own chain has: `since` <= time < `until`.
+
+    The chain is read from its end back to `since`, not from its beginning.
+    """
+    first, last = to_micros(since), to_micros(until)
+    number, before = 0, _AFTER_ALL
+    while rows := tx.all(_BACKWARDS, before=before):
+        number += sum(first <= row["at"] < last and row["type"] == tag for row in rows)
+        before = rows[-1]["seq"]
+        if rows[-1]["at"] < first:
+            break
+    return number
 
 
 def page(tx: Tx, span: Span, after: StoredFact | None) -> tuple[StoredFact, ...]:

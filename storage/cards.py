@@ -1,10 +1,11 @@
-"""Where a card, a review message or an alert was posted; every copy is kept."""
+"""Where a card, a review message, an alert or a ping was posted; every copy is kept."""
 
 from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import bindparam, delete, select, text
 
+from agent.domain.escalation import Level
 from agent.domain.ids import ApprovalId
 from agent.ports import MessageRef
 from storage.tables import slack_messages
@@ -13,11 +14,12 @@ from storage.transaction import Tx
 
 
 class MessageKind(StrEnum):
-    """What a posted message shows: a request itself, a look back at it, or an alert."""
+    """What a posted message shows: a request, a look back at it, an alert, that it waits still."""
 
     CARD = "card"
     REVIEW = "review"
     ALERT = "alert"
+    PING = "ping"
 
 
 _ADD = text(
@@ -88,6 +90,31 @@ def note_alert(tx: Tx, subject: str, outbox_id: str, ref: MessageRef, at: dateti
     )
 
 
+def note_ping(
+    tx: Tx, approval_id: ApprovalId, level: Level, outbox_id: str, ref: MessageRef, at: datetime
+) -> None:
+    """Remember a message that brought a request up again."""
+    tx.change(
+        _ADD,
+        channel=ref.channel,
+        ts=ref.ts,
+        approval=approval_id,
+        subject=_ping(approval_id, level),
+        outbox=outbox_id,
+        kind=MessageKind.PING.value,
+        at=to_micros(at),
+    )
+
+
+def of_ping(tx: Tx, approval_id: ApprovalId, level: Level) -> tuple[MessageRef, ...]:
+    """Return every message that brought a request up to this level, oldest first."""
+    return of_subject(tx, _ping(approval_id, level))
+
+
+def _ping(approval_id: ApprovalId, level: Level) -> str:
+    return f"ping:{approval_id}:{level.key}"
+
+
 def of(
     tx: Tx, approval_id: ApprovalId, kind: MessageKind = MessageKind.CARD
 ) -> tuple[MessageRef, ...]:
@@ -97,7 +124,7 @@ def of(
 
 
 def of_subject(tx: Tx, subject: str) -> tuple[MessageRef, ...]:
-    """Return every copy of an alert's message, oldest first."""
+    """Return every message about a subject, oldest first."""
     rows = tx.all(_OF_SUBJECT, about=subject)
     return tuple(MessageRef(row["channel"], row["ts"]) for row in rows)
 

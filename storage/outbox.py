@@ -66,6 +66,9 @@ _REVIVE = (
     .values(next_at=bindparam("now"))
 )
 _EXISTS = select(outbox.c.id).where(outbox.c.key == bindparam("key"))
+_TAKEN = select(outbox.c.id).where(
+    outbox.c.key == bindparam("key"), outbox.c.lease_owner.is_not(None)
+)
 _NEXT_DUE = select(func.min(outbox.c.next_at).label("at")).where(
     outbox.c.lane == bindparam("lane"), outbox.c.next_at.is_not(None)
 )
@@ -142,6 +145,11 @@ def add(tx: Tx, at: datetime, *messages: Message) -> None:
             for m in fresh
         ),
     )
+
+
+def is_being_delivered(tx: Tx, key: str) -> bool:
+    """Tell whether somebody has taken a message and not said yet how it went."""
+    return tx.one(_TAKEN, key=key) is not None
 
 
 def claim_slack(tx: Tx, owner: str, now: datetime, lease: timedelta) -> OutboxRow | None:

@@ -53,10 +53,10 @@ _GRANTS_OF = select(role_members).where(role_members.c.actor_id == bindparam("ac
 _DROP_GRANTS = delete(role_members).where(role_members.c.actor_id == bindparam("actor"))
 _ROSTERS = select(rosters).order_by(rosters.c.role, rosters.c.source)
 _SAW_ROSTER = text(
-    "INSERT INTO rosters (role, source, read_at, size, problem) "
-    "VALUES (:role, :source, :read_at, :size, NULL) "
+    "INSERT INTO rosters (role, source, read_at, size, problem, group_id) "
+    "VALUES (:role, :source, :read_at, :size, NULL, :group_id) "
     "ON CONFLICT (role, source) DO UPDATE SET read_at = excluded.read_at, "
-    "size = excluded.size, problem = NULL"
+    "size = excluded.size, problem = NULL, group_id = excluded.group_id"
 )
 _MISSED_ROSTER = text(
     "INSERT INTO rosters (role, source, read_at, size, problem) "
@@ -204,9 +204,18 @@ def merged_into(tx: Tx, actor_id: ActorId) -> ActorId | None:
     return None if row is None or row["merged_into"] is None else ActorId(row["merged_into"])
 
 
-def saw_roster(tx: Tx, role: Role, source: str, size: int, at: datetime) -> None:
-    """Note that a source of a role was read, and how many people it showed."""
-    tx.change(_SAW_ROSTER, role=role.value, source=source, read_at=to_micros(at), size=size)
+def saw_roster(
+    tx: Tx, role: Role, source: str, size: int, at: datetime, group_id: str | None = None
+) -> None:
+    """Note that a source of a role was read, how many people it showed, and Slack's id of it."""
+    tx.change(
+        _SAW_ROSTER,
+        role=role.value,
+        source=source,
+        read_at=to_micros(at),
+        size=size,
+        group_id=group_id,
+    )
 
 
 def missed_roster(tx: Tx, role: Role, source: str, problem: str) -> None:
@@ -228,6 +237,7 @@ def rosters_of(tx: Tx) -> tuple[Roster, ...]:
             time_or_none(row["read_at"]),
             row["size"],
             row["problem"],
+            row["group_id"],
         )
         for row in tx.all(_ROSTERS)
     )

@@ -154,6 +154,10 @@ approvals = Table(
     # Who said that they look into it.
     Column("taken_by", Text),
     Column("taken_at", BigInteger),
+    # When the period under way began, where that is not when the row was made; and how many
+    # seconds the senior group has after the deadline, null where the row ends at it.
+    Column("waits_since", BigInteger),
+    Column("extra_s", Integer),
     # The one column of deadlines: when the sweep must look at the row; null when it is finished.
     Column("wake_at", BigInteger),
     CheckConstraint(

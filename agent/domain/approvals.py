@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from agent.domain.asks import Ask
+from agent.domain.deadlines import is_past
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId, RunId
 from agent.domain.money import Money
@@ -39,6 +40,7 @@ class Event(StrEnum):
     REJECT = "reject"
     EDIT = "edit"
     DEADLINE = "deadline"
+    ESCALATE = "deadline, one more period for high value"
     WITHDRAW = "withdraw"
     CLAIM = "claim"
     RECHECK_FAILS = "recheck fails"
@@ -74,6 +76,7 @@ MOVES: tuple[Move, ...] = (
     Move(_S.PENDING, _E.REJECT, _S.REJECTED, "people"),
     Move(_S.PENDING, _E.EDIT, _S.SUPERSEDED, "people"),
     Move(_S.PENDING, _E.DEADLINE, _S.EXPIRED, "timer"),
+    Move(_S.PENDING, _E.ESCALATE, _S.PENDING, "timer"),
     Move(_S.PENDING, _E.WITHDRAW, _S.CANCELLED, "customer, operator"),
     Move(_S.APPROVED, _E.CLAIM, _S.EXECUTING, "executor"),
     Move(_S.APPROVED, _E.RECHECK_FAILS, _S.STALE, "executor"),
@@ -134,7 +137,9 @@ class Approval:
     `original` is the payload the chain began with, None where nobody has edited. `shown_at` is when
     its card was first in Slack while people could decide; `pinged` is the highest level of
     reminding that was reached, `escalations` how many periods were added at the deadline;
-    `taken_by` is the name of the person who said that they look into it.
+    `taken_by` is the name of the person who said that they look into it. The period under way
+    began at `waits_since`, None where that is when the row was made; `extra_s` is how many seconds
+    the senior group has after the deadline, None where the row ends at it.
     """
 
     id: ApprovalId
@@ -186,6 +191,8 @@ class Approval:
     escalations: int = 0
     taken_by: str | None = None
     taken_at: datetime | None = None
+    waits_since: datetime | None = None
+    extra_s: int | None = None
 
     @property
     def proposed(self) -> Payload:
@@ -201,6 +208,11 @@ class Approval:
     def is_edited(self) -> bool:
         """Tell whether a person has changed what the model proposed."""
         return bool(self.edited_by)
+
+    def is_open(self, now: datetime) -> bool:
+        """Tell whether people can still decide, or will once its further period has begun."""
+        extends = self.extra_s is not None and not self.escalations
+        return self.status is Status.PENDING and (extends or not is_past(self.expires_at, now))
 
     def short_hash(self) -> str:
         """Return the first 16 hex digits, enough for a person to compare."""

@@ -35,7 +35,7 @@ class Denial:
 
 @dataclass(frozen=True, slots=True)
 class Lapsed:
-    """The deadline has passed while the row is still pending: it expires here and now."""
+    """The deadline has passed while the row is still pending: it must be met here and now."""
 
     approval: Approval
 

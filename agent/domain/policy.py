@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import UTC, time, timedelta, tzinfo
 from decimal import Decimal
+from fractions import Fraction
 from string import Formatter
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +17,7 @@ from agent.domain.errors import InvalidInput
 from agent.domain.mail_text import is_mail_line, is_mail_text
 from agent.domain.money import Money, exponent, parse_money
 from agent.domain.roles import Role, Tier
+from agent.domain.working_time import BusinessHours, Schedule
 
 
 def _decimal_share(text: str) -> str:
@@ -30,6 +33,20 @@ def _effect_tool(name: str) -> str:
     return name
 
 
+def _zone_name(name: str) -> str:
+    _zone(name)
+    return name
+
+
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("is no time zone such as UTC or Europe/Berlin") from error
+
+
 # The tools that do something to the world.
 EFFECT_TOOLS = frozenset({"issue_refund", "send_email", "flag_for_fraud"})
 EffectTool = Annotated[str, AfterValidator(_effect_tool)]
@@ -38,6 +55,14 @@ Share = Annotated[str, Field(pattern=r"^[01](\.[0-9]{1,6})?$"), AfterValidator(_
 # What the code fills into the text of an e-mail template.
 TEMPLATE_FIELDS = frozenset({"name", "order_id"})
 Seconds = Annotated[int, Field(gt=0, le=30 * 24 * 3600)]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+ZoneName = Annotated[str, AfterValidator(_zone_name)]
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+# What becomes of a request at its deadline: it expires, or the senior group has one more period.
+AtDeadline = Literal["deny", "escalate"]
+# So long people work at least, on a day on which they do.
+_SHORTEST_DAY = timedelta(hours=1)
+WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class _Strict(BaseModel):
@@ -50,6 +75,11 @@ class TierRule(_Strict):
     up_to: DecimalText | None = None
     role: Annotated[Role, Field(strict=False)]
     approvals: Annotated[int, Field(ge=1, le=2)] = 1
+    at_deadline: AtDeadline = "deny"
+
+
+# Of a currency that the policy has no tiers for (design.md §7).
+NO_TIERS = TierRule(role=Role.REFUND_MANAGER, approvals=2, at_deadline="escalate")
 
 
 class RefundRules(_Strict):
@@ -81,6 +111,7 @@ class EmailRules(_Strict):
     customer_max_emails: Annotated[int, Field(ge=1, le=1000)]
     role: Annotated[Role, Field(strict=False)]
     approvals: Annotated[int, Field(ge=1, le=2)] = 1
+    at_deadline: AtDeadline = "deny"
     decide_within_s: Seconds
     use_within_s: Seconds
     templates: dict[str, EmailTemplate]
@@ -95,8 +126,52 @@ class FlagRules(_Strict):
     auto_score_max: Share | None
     role: Annotated[Role, Field(strict=False)]
     approvals: Annotated[int, Field(ge=1, le=2)] = 1
+    at_deadline: AtDeadline = "deny"
     decide_within_s: Seconds
     use_within_s: Seconds
+
+
+class Workdays(_Strict):
+    """When the people who decide are at work, in the time zone of the section."""
+
+    days: Annotated[list[Weekday], Field(min_length=1)]
+    opens: TimeOfDay
+    closes: TimeOfDay
+
+
+class EscalationRules(_Strict):
+    """How requests that wait are brought up again (design.md §10).
+
+    `remind_at` and `oncall_at` are shares of the time to decide. While more than `digest_over`
+    requests wait, one message in `digest_every_s` stands for all that would be told one by one.
+    With `business_hours` only those count as time to decide.
+    """
+
+    remind_at: Share
+    oncall_at: Share
+    senior: Annotated[Role, Field(strict=False)]
+    digest_over: Annotated[int, Field(ge=1, le=100_000)]
+    digest_every_s: Seconds
+    timezone: ZoneName
+    daily_digest_at: TimeOfDay | None
+    business_hours: Workdays | None
+
+    def schedule(self) -> Schedule:
+        """Return when what is due."""
+        return Schedule(Fraction(self.remind_at), Fraction(self.oncall_at), self._hours())
+
+    def daily(self) -> tuple[tzinfo, time] | None:
+        """Return in which zone and at what time the digest of the day is made, None if never."""
+        at = self.daily_digest_at
+        return None if at is None else (_zone(self.timezone), time.fromisoformat(at))
+
+    def _hours(self) -> BusinessHours | None:
+        rules = self.business_hours
+        if rules is None:
+            return None
+        days = frozenset(WEEKDAYS.index(day) for day in rules.days)
+        opens, closes = (time.fromisoformat(at) for at in (rules.opens, rules.closes))
+        return BusinessHours(_zone(self.timezone), days, opens, closes)
 
 
 class ReviewRules(_Strict):
@@ -142,6 +217,7 @@ class Policy(_Strict):
     fraud_flags: FlagRules
     review: ReviewRules
     breaker: BreakerRules
+    escalation: EscalationRules
     max_open_approvals: Annotated[int, Field(ge=1, le=1000)]
     max_revisions: Annotated[int, Field(ge=1, le=100)]
     roles: dict[Annotated[Role, Field(strict=False)], RoleSource]
@@ -163,15 +239,20 @@ class Policy(_Strict):
         return Decimal(self.refunds.confidence_min)
 
     def tier_for(self, amount: Money) -> Tier:
-        """Return who may decide a refund of this amount.
+        """Return who may decide a refund of this amount."""
+        rule = self.tier_rule(amount)
+        return Tier(rule.role, rule.approvals)
+
+    def tier_rule(self, amount: Money) -> TierRule:
+        """Return the line of the tiers that a refund of this amount falls under.
 
         A currency without tiers asks for two people, one of them a manager (design.md §7).
         """
         for rule in self.refunds.tiers.get(amount.currency, []):
             ceiling = rule.up_to
             if ceiling is None or not amount.exceeds(parse_money(ceiling, amount.currency)):
-                return Tier(rule.role, rule.approvals)
-        return Tier(Role.REFUND_MANAGER, 2)
+                return rule
+        return NO_TIERS
 
     def breaker_limits(self) -> BreakerLimits:
         """Return the breaker's numbers as durations."""
@@ -201,11 +282,26 @@ def read_policy(document: Mapping[str, object]) -> Policy:
         parse_money(text, currency, field=where)
     for currency, rules in policy.refunds.tiers.items():
         _check_tiers(currency, rules)
+    _check_escalation(policy.escalation)
     for name, template in policy.emails.templates.items():
         where = f"emails.templates.{name}"
         _check_template(template.subject, f"{where}.subject", is_mail_line)
         _check_template(template.body, f"{where}.body", is_mail_text)
     return policy
+
+
+def _check_escalation(rules: EscalationRules) -> None:
+    if Decimal(rules.remind_at) > Decimal(rules.oncall_at):
+        raise InvalidInput("escalation.oncall_at", "comes before remind_at")
+    work = rules.business_hours
+    if work is not None and _minutes(work.closes) - _minutes(work.opens) < _SHORTEST_DAY:
+        where = "escalation.business_hours.closes"
+        raise InvalidInput(where, "lies at least an hour after opens, on the same day")
+
+
+def _minutes(at: str) -> timedelta:
+    hours, _, minutes = at.partition(":")
+    return timedelta(hours=int(hours), minutes=int(minutes))
 
 
 def _check_template(text: str, where: str, fits: Callable[[str], bool]) -> None:

@@ -6,7 +6,8 @@ from decimal import ROUND_FLOOR, Decimal
 
 from agent.domain.fraud import SCORE_MAX, TRIGGERS, FlagAction
 from agent.domain.money import Money, parse_money
-from agent.domain.policy import Policy, RoleSource, TierRule
+from agent.domain.policy import NO_TIERS, Policy, RoleSource, TierRule
+from agent.domain.policy_escalation import at_deadline, escalation_words, level_rows
 from agent.domain.policy_words import (
     REJECTIONS_SPAN,
     ROLES,
@@ -68,6 +69,7 @@ def policy_sections(policy: Policy) -> tuple[Section, ...]:
         _without_a_person(policy),
         _who_decides(policy),
         _deadlines(policy),
+        _escalation(policy),
         _caps(policy),
         _breaker(policy),
         _templates(policy),
@@ -163,19 +165,34 @@ def _common_lines(policy: Policy) -> Iterator[tuple[str, ...]]:
 
 
 def _who_decides(policy: Policy) -> Section:
-    rows = [row for c, rules in policy.refunds.tiers.items() for row in _tier_rows(c, rules)]
-    mail, flag = policy.emails, policy.fraud_flags
-    rest = people(Tier(Role.REFUND_MANAGER, 2))
+    tiers = policy.refunds.tiers
+    rows = [row for c, rules in tiers.items() for row in _tier_rows(policy, c, rules)]
+    rest = NO_TIERS
     return Section(
         "Who decides on what waits",
         (
             Table(
-                ("Request", "Amount", "Who decides"),
+                ("Request", "Amount", "Who decides", "At the deadline"),
                 (
                     *rows,
-                    (TOOLS["issue_refund"], _other(policy.refunds.tiers), rest),
-                    (TOOLS["send_email"], "", people(Tier(mail.role, mail.approvals))),
-                    (TOOLS["flag_for_fraud"], "", people(Tier(flag.role, flag.approvals))),
+                    (
+                        TOOLS["issue_refund"],
+                        _other(policy.refunds.tiers),
+                        people(Tier(rest.role, rest.approvals)),
+                        at_deadline(policy, rest.at_deadline, policy.refunds.decide_within_s),
+                    ),
+                    *(
+                        (
+                            TOOLS[tool],
+                            "",
+                            people(Tier(rules.role, rules.approvals)),
+                            at_deadline(policy, rules.at_deadline, rules.decide_within_s),
+                        )
+                        for tool, rules in (
+                            ("send_email", policy.emails),
+                            ("flag_for_fraud", policy.fraud_flags),
+                        )
+                    ),
                 ),
             ),
             (
@@ -188,7 +205,9 @@ def _who_decides(policy: Policy) -> Section:
     )
 
 
-def _tier_rows(currency: str, rules: Iterable[TierRule]) -> Iterator[tuple[str, ...]]:
+def _tier_rows(
+    policy: Policy, currency: str, rules: Iterable[TierRule]
+) -> Iterator[tuple[str, ...]]:
     over: Money | None = None
     for rule in rules:
         above = "" if over is None else f"over {over}"
@@ -198,7 +217,8 @@ def _tier_rows(currency: str, rules: Iterable[TierRule]) -> Iterator[tuple[str, 
             ceiling = parse_money(rule.up_to, currency)
             amount = f"{above} up to {ceiling}".strip()
             over = ceiling
-        yield TOOLS["issue_refund"], amount, people(Tier(rule.role, rule.approvals))
+        then = at_deadline(policy, rule.at_deadline, policy.refunds.decide_within_s)
+        yield TOOLS["issue_refund"], amount, people(Tier(rule.role, rule.approvals)), then
 
 
 def _deadlines(policy: Policy) -> Section:
@@ -217,12 +237,22 @@ def _deadlines(policy: Policy) -> Section:
                 ),
             ),
             (
-                "What nobody has decided by then expires, which is told as such and never as a no. "
-                "An edit does not move the deadline. A yes that was not carried out in time goes "
-                "stale. In both cases anybody with the role that a yes takes may ask again, except "
-                "for a request of their own; people decide anew, and whoever asked again may be "
-                "among them."
+                "What nobody has decided by then expires, unless it has more time; that is told as "
+                "such and never as a no. An edit does not move the deadline. A yes that was not "
+                "carried out in time goes stale. In both cases anybody with the role that a yes "
+                "takes may ask again, except for a request of their own; people decide anew, and "
+                "whoever asked again may be among them."
             ),
+        ),
+    )
+
+
+def _escalation(policy: Policy) -> Section:
+    return Section(
+        "Reminders and escalation",
+        (
+            Table(("At", "Who hears that it waits", "Where"), tuple(level_rows(policy))),
+            *escalation_words(policy),
         ),
     )
 

@@ -151,7 +151,7 @@ class Roster:
     """One source of a role as it was last read: how many people it shows, and what went wrong.
 
     `read_at` is the last look that succeeded, None when none has; `problem` is of the newest
-    look, None when it succeeded.
+    look, None when it succeeded. `group_id` is Slack's id of a user group.
     """
 
     role: Role
@@ -159,6 +159,7 @@ class Roster:
     read_at: datetime | None
     size: int
     problem: str | None
+    group_id: str | None = None
 
 
 def unread(role: Role, rosters: Iterable[Roster], now: datetime) -> str | None:

@@ -4,10 +4,13 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from agent.desk import Desk
-from agent.domain.approvals import ApprovalView
+from agent.domain.approvals import ApprovalView, Status
 from agent.domain.audit import AuditType
 from agent.domain.deadlines import DELIVERY_LEASE, backoff
+from agent.domain.digest import digest_mark
 from agent.domain.errors import Corrupt
+from agent.domain.escalation import Level
+from agent.domain.ids import ApprovalId
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.ports import (
@@ -20,7 +23,7 @@ from agent.ports import (
     TryAgain,
     Undeliverable,
 )
-from storage import alerts, approvals, audit, cards, decisions, outbox
+from storage import alerts, approvals, audit, cards, decisions, digests, marks, outbox
 from storage.cards import MessageKind
 from storage.outbox import OutboxRow
 from storage.transaction import Tx
@@ -29,7 +32,9 @@ _BASE = timedelta(seconds=1)
 _OF_REVIEWS = frozenset({DeliveryKind.REVIEW, DeliveryKind.REVIEW_UPDATE})
 _OF_ALERTS = frozenset({DeliveryKind.ALERT, DeliveryKind.ALERT_UPDATE, DeliveryKind.ALERT_LINE})
 # What is posted once and drawn anew from then on.
-_KEPT = frozenset({DeliveryKind.CARD, DeliveryKind.REVIEW, DeliveryKind.ALERT})
+_KEPT = frozenset({DeliveryKind.CARD, DeliveryKind.REVIEW, DeliveryKind.ALERT, DeliveryKind.PING})
+# What only matters as long as the request waits.
+_URGING = frozenset({DeliveryKind.PING, DeliveryKind.PING_LINE})
 
 
 def announce(desk: Desk, notifier: Notifier) -> bool:
@@ -85,6 +90,9 @@ def _note_posted(
         return
     if row.approval_id is None:
         return
+    if DeliveryKind(row.kind) is DeliveryKind.PING:
+        _note_ping(tx, desk, row, row.approval_id, refs, now)
+        return
     shows = _shows(row)
     for ref in refs:
         cards.note(tx, row.approval_id, row.id, ref, now, shows)
@@ -92,6 +100,22 @@ def _note_posted(
         fact = audit.Fact(
             AuditType.CARD_POSTED, desk.replica, Channel.SLACK, posted, row.approval_id
         )
+        audit.append(tx, row.run_id, now, fact)
+
+
+def _note_ping(
+    tx: Tx,
+    desk: Desk,
+    row: OutboxRow,
+    about: ApprovalId,
+    refs: tuple[MessageRef, ...],
+    now: datetime,
+) -> None:
+    level = Level.named(row.body["level"])
+    for ref in refs:
+        cards.note_ping(tx, about, level, row.id, ref, now)
+        posted: Payload = {"channel": ref.channel, "ts": ref.ts, "level": level.key}
+        fact = audit.Fact(AuditType.PING_POSTED, desk.replica, Channel.SLACK, posted, about)
         audit.append(tx, row.run_id, now, fact)
 
 
@@ -112,13 +136,15 @@ def _note_alert(
 def _load(desk: Desk, row: OutboxRow) -> Delivery:
     if DeliveryKind(row.kind) in _OF_ALERTS:
         return _load_alert(desk, row)
+    if DeliveryKind(row.kind) is DeliveryKind.DIGEST:
+        return _load_digest(desk, row)
     with desk.store.transaction(write=False) as tx:
         view: ApprovalView | None = None
         refs: tuple[MessageRef, ...] = ()
         if row.approval_id is not None:
             approval = approvals.get(tx, row.approval_id)
             view = None if approval is None else decisions.view(tx, approval)
-            refs = cards.of(tx, row.approval_id, _shows(row))
+            refs = _refs(tx, row, row.approval_id)
     return Delivery(
         outbox_id=row.id,
         kind=DeliveryKind(row.kind),
@@ -127,6 +153,31 @@ def _load(desk: Desk, row: OutboxRow) -> Delivery:
         refs=refs,
         created_at=row.created_at,
         ambiguous=row.ambiguous,
+    )
+
+
+def _refs(tx: Tx, row: OutboxRow, about: ApprovalId) -> tuple[MessageRef, ...]:
+    if DeliveryKind(row.kind) is DeliveryKind.PING:
+        return cards.of_ping(tx, about, Level.named(row.body["level"]))
+    return cards.of(tx, about, _shows(row))
+
+
+def _load_digest(desk: Desk, row: OutboxRow) -> Delivery:
+    """Read the queue as it is now, unless a later digest is due that shows it as well."""
+    at, now = datetime.fromisoformat(str(row.body["at"])), desk.clock.now()
+    with desk.store.transaction(write=False) as tx:
+        newest = marks.get(tx, digest_mark(Level.named(row.body["level"])))
+        outdated = newest is not None and at < newest <= now
+        queue = None if outdated else digests.queue(tx)
+    return Delivery(
+        outbox_id=row.id,
+        kind=DeliveryKind.DIGEST,
+        body=row.body,
+        approval=None,
+        refs=(),
+        created_at=row.created_at,
+        ambiguous=row.ambiguous,
+        queue=queue,
     )
 
 
@@ -157,7 +208,15 @@ def _shows(row: OutboxRow) -> MessageKind:
 
 
 def _is_moot(delivery: Delivery) -> bool:
-    """Tell whether the message is there already: an earlier try arrived and was written down."""
+    """Tell whether the message is there already, or nobody has to hear of it any more.
+
+    An earlier try arrived and was written down, or the request it urges does not wait.
+    """
+    view = delivery.approval
+    if delivery.kind in _URGING and view is not None and view.approval.status is not Status.PENDING:
+        return True
+    if delivery.kind is DeliveryKind.DIGEST:
+        return delivery.queue is None
     return delivery.kind in _KEPT and bool(delivery.refs)
 
 

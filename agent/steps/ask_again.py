@@ -7,6 +7,7 @@ from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Event, Snapshot, Status, move
 from agent.domain.audit import AuditType
 from agent.domain.decision import RefusalCode, Refused
+from agent.domain.escalation import Wait, wakes_at
 from agent.domain.ids import ApprovalId, idempotency_key
 from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Payload, payload_hash
@@ -108,7 +109,8 @@ def _row(
 ) -> Approval:
     new_id, version = ApprovalId(desk.ids.new("apr")), desk.policy.version
     terms = effect.terms(desk.policy, old.payload)
-    expires_at = now + terms.decide_within
+    schedule = desk.policy.escalation.schedule()
+    expires_at = schedule.deadline(now, terms.decide_within)
     went = "expired" if old.status is Status.EXPIRED else "went stale"
     words = f"{by.actor.name} asked again after it {went}"
     # What people had changed stays said; everything else is found anew.
@@ -142,7 +144,14 @@ def _row(
         clean_looks=0,
         looked_at=None,
         alerted=False,
-        wake_at=expires_at,
+        wake_at=wakes_at(Wait(now, expires_at), schedule),
+        shown_at=None,
+        pinged=0,
+        escalations=0,
+        taken_by=None,
+        taken_at=None,
+        waits_since=None,
+        extra_s=terms.extra_s,
     )
 
 

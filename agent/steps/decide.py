@@ -11,7 +11,6 @@ from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Event, Status, Verdict, Vote
 from agent.domain.audit import AuditType
 from agent.domain.conversation import storable
-from agent.domain.deadlines import is_past
 from agent.domain.decision import (
     DecideAnswer,
     Decided,
@@ -34,7 +33,7 @@ from agent.domain.wording import is_for_customer, request_words
 from agent.ports import DeliveryKind
 from agent.steps import edit
 from agent.steps.alerts import raise_alert, raise_corrupt
-from agent.steps.expire import expire
+from agent.steps.escalate import meet_deadline
 from agent.steps.outcomes import Telling, show, slack_message
 from agent.steps.permission import register_for
 from agent.steps.votes import eligible
@@ -91,19 +90,25 @@ def _decide(
             conversations.lock(tx, approval.conversation_id)
         actor = people.find(tx, decision.identity)
         case = _Case(decision, approval, actor, desk.clock.now())
-        votes = () if approval is None else decisions.of(tx, approval.id)
-        answer: DecideAnswer
-        judged = judge(approval, actor, decision, votes, _register(tx, case), case.now)
-        match judged:
-            case Denial() as denial:
-                answer = _refuse(tx, desk, case, denial)
-            case Lapsed(approval=lapsed):
-                answer = _lapse(tx, desk, case, lapsed)
-            case Counts() as counts:
-                answer = _apply(tx, desk, case, counts, reading)
-            case _:
-                assert_never(judged)
-        return answer, case
+        case, judged = _judged(tx, desk, case)
+        if isinstance(judged, Denial):
+            return _refuse(tx, desk, case, judged), case
+        return _apply(tx, desk, case, judged, reading), case
+
+
+def _judged(tx: Tx, desk: Desk, case: _Case) -> tuple[_Case, Counts | Denial]:
+    """Judge the decision; one that comes after the deadline on what that made of the row."""
+    approval = case.approval
+    votes = () if approval is None else decisions.of(tx, approval.id)
+    found = judge(approval, case.actor, case.decision, votes, _register(tx, case), case.now)
+    match found:
+        case Lapsed(approval=lapsed):
+            met = meet_deadline(tx, desk, lapsed, case.now)
+            return _judged(tx, desk, replace(case, approval=met))
+        case Counts() | Denial():
+            return case, found
+        case _:
+            assert_never(found)
 
 
 def withdraw(
@@ -136,8 +141,7 @@ def _withdraw(
             refused = Refused(RefusalCode.NOT_FOUND, "There is no such request.")
             return _not_withdrawn(tx, approval_id, customer_id, refused, now)
         conversations.lock(tx, approval.conversation_id)
-        if approval.status is Status.PENDING and is_past(approval.expires_at, now):
-            approval = expire(tx, desk, approval, now)
+        approval = meet_deadline(tx, desk, approval, now)
         if approval.status is not Status.PENDING:
             refused = Refused(
                 RefusalCode.TOO_LATE_TO_WITHDRAW, f"The request is {approval.status}.", approval
@@ -264,12 +268,6 @@ def _record(tx: Tx, desk: Desk, case: _Case, approval: Approval, tag: AuditType)
         approval.id,
     )
     audit.append(tx, approval.run_id, case.now, fact)
-
-
-def _lapse(tx: Tx, desk: Desk, case: _Case, approval: Approval) -> Refused:
-    expired = expire(tx, desk, approval, case.now)
-    late = Denial(RefusalCode.EXPIRED, "Too late: nobody decided before the deadline.")
-    return _refuse(tx, desk, _Case(case.decision, expired, case.actor, case.now), late)
 
 
 def _refuse(tx: Tx, desk: Desk, case: _Case, denial: Denial) -> Refused:

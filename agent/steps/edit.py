@@ -8,6 +8,7 @@ from agent.domain.approvals import Approval, Event, Snapshot, Verdict, amount_of
 from agent.domain.audit import AuditType
 from agent.domain.decision import Decision, Edited, RefusalCode
 from agent.domain.errors import Corrupt, InvalidInput
+from agent.domain.escalation import Wait, wakes_at
 from agent.domain.ids import ApprovalId, idempotency_key
 from agent.domain.judgement import Counts, Denial
 from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
@@ -146,6 +147,9 @@ def _draft(desk: Desk, change: Edit, gated: Gated, now: datetime) -> Approval:
     new_id, version = ApprovalId(desk.ids.new("apr")), desk.policy.version
     words = f"{editor.name} changed {effect.describe_change(old.payload, payload)}"
     raised = effect.exceeds(old.payload, payload)
+    terms = effect.terms(desk.policy, payload)
+    # What was worth more time before is worth it still, as with its tier.
+    extra_s = terms.extra_s if old.extra_s is None else old.extra_s
     return replace(
         old,
         id=new_id,
@@ -168,7 +172,10 @@ def _draft(desk: Desk, change: Edit, gated: Gated, now: datetime) -> Approval:
         revision=old.revision + 1,
         edited_by=(*old.edited_by, editor.id),
         raised_by=(*old.raised_by, editor.id) if raised else old.raised_by,
-        wake_at=old.expires_at,
+        # Neither the deadline nor the levels that were reached begin anew.
+        waits_since=old.waits_since or old.created_at,
+        wake_at=wakes_at(Wait.of(old), desk.policy.escalation.schedule()),
+        extra_s=extra_s,
     )
 
 

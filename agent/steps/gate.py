@@ -10,8 +10,9 @@ from agent.domain.approvals import Approval, Event, Status, amount_of, move
 from agent.domain.audit import AuditType
 from agent.domain.breaker import Held
 from agent.domain.conversation import ToolCall
-from agent.domain.deadlines import EXECUTION_LEASE, is_past
+from agent.domain.deadlines import EXECUTION_LEASE
 from agent.domain.errors import InvalidInput
+from agent.domain.escalation import Wait, wakes_at
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId, RunId, idempotency_key
 from agent.domain.money import Money
 from agent.domain.payload import Payload, canonical, payload_hash, proposal_key
@@ -21,8 +22,8 @@ from agent.domain.wording import is_for_customer
 from agent.steps import ask
 from agent.steps import breaker as breaker_step
 from agent.steps.alerts import BREAKER_GONE, raise_alert
+from agent.steps.escalate import meet_deadline
 from agent.steps.execute import carry_out, claim_data
-from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, entered, show, show_chip_in
 from agent.steps.results import refused_result, result_for_model
 from agent.tools.base import Arguments, Caller
@@ -214,7 +215,8 @@ def _row(
     status = move(move(None, Event.ALLOW), Event.CLAIM) if automatic else move(None, Event.PARK)
     terms = case.effect.terms(desk.policy, bound.payload)
     lease_until = now + EXECUTION_LEASE if automatic else None
-    expires_at = now + terms.decide_within
+    schedule = desk.policy.escalation.schedule()
+    expires_at = schedule.deadline(now, terms.decide_within)
     return Approval(
         id=approval_id,
         run_id=proposed.run_id,
@@ -264,17 +266,17 @@ def _row(
         clean_looks=0,
         looked_at=None,
         alerted=False,
-        wake_at=lease_until or expires_at,
+        wake_at=lease_until or wakes_at(Wait(now, expires_at), schedule),
+        extra_s=terms.extra_s,
     )
 
 
 def _waiting_twin(tx: Tx, desk: Desk, key: str, now: datetime) -> Approval | None:
     """Return the identical proposal that still waits; one past its deadline ends here."""
     twin = approvals.pending_twin(tx, key)
-    if twin is None or not is_past(twin.expires_at, now):
-        return twin
-    expire(tx, desk, twin, now)
-    return None
+    if twin is not None:
+        twin = meet_deadline(tx, desk, twin, now)
+    return twin if twin is not None and twin.status is Status.PENDING else None
 
 
 def _note_refusal(tx: Tx, proposed: Proposed, refusal: Refuse, now: datetime) -> None:

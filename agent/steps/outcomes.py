@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.desk import Desk
-from agent.domain.approvals import Approval, Status
+from agent.domain.approvals import FINAL, Approval, Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import CHIP, EventType
+from agent.domain.escalation import Level
 from agent.domain.ids import ConversationId
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
@@ -28,6 +29,8 @@ _TOLD = frozenset(
         Status.CANCELLED,
     }
 )
+# Where a request goes that no longer waits.
+_AFTER_WAITING = FINAL | {Status.APPROVED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +166,15 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
             | DeliveryKind.HAND_OFF
         ):
             return "approvals"
+        case DeliveryKind.PING_LINE | DeliveryKind.DAILY_DIGEST:
+            return "approvals"
+        case DeliveryKind.PING | DeliveryKind.DIGEST:
+            return "oncall" if body["level"] == Level.ONCALL.key else "approvals"
         case DeliveryKind.REVIEW:
             return "review"
-        case DeliveryKind.CARD_UPDATE | DeliveryKind.REVIEW_UPDATE | DeliveryKind.ALERT_UPDATE:
+        case DeliveryKind.CARD_UPDATE | DeliveryKind.REVIEW_UPDATE:
+            return "update"
+        case DeliveryKind.ALERT_UPDATE | DeliveryKind.PING_UPDATE:
             return "update"
         case DeliveryKind.EPHEMERAL:
             return f"user:{body['user']}"
@@ -177,11 +186,20 @@ def _for_slack(desk: Desk, approval: Approval, *, quiet: bool) -> list[Message]:
     if approval.status is Status.PENDING:
         return [slack_message(desk, DeliveryKind.CARD, f"card:{approval.id}", {}, approval)]
     mark = f"{approval.id}:{approval.status}:{approval.attempts}"
-    update = slack_message(desk, DeliveryKind.CARD_UPDATE, f"card_update:{mark}", {}, approval)
+    told = [slack_message(desk, DeliveryKind.CARD_UPDATE, f"card_update:{mark}", {}, approval)]
+    if approval.pinged and approval.status in _AFTER_WAITING:
+        told.append(ping_update(desk, approval, approval.status.value))
     if quiet or approval.status in {Status.EXECUTING, Status.SUPERSEDED}:
-        return [update]
+        return told
     line: Payload = {"status": approval.status.value}
-    return [update, slack_message(desk, DeliveryKind.THREAD, f"thread:{mark}", line, approval)]
+    return [*told, slack_message(desk, DeliveryKind.THREAD, f"thread:{mark}", line, approval)]
+
+
+def ping_update(desk: Desk, approval: Approval, mark: str) -> Message:
+    """Return the redrawing of every message by which a request was brought up again."""
+    key = f"ping_update:{approval.id}:{mark}"
+    body: Payload = {"senior": desk.policy.escalation.senior.value}
+    return slack_message(desk, DeliveryKind.PING_UPDATE, key, body, approval)
 
 
 def _for_run(desk: Desk, approval: Approval, listener: Listener, telling: Telling) -> Message:

@@ -3,12 +3,11 @@
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Event, Status
 from agent.domain.audit import AuditType
-from agent.domain.deadlines import is_past
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import ApprovalId
 from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Payload
-from agent.steps.expire import expire
+from agent.steps.escalate import meet_deadline
 from agent.steps.outcomes import Telling, show
 from agent.steps.permission import Order, Where, permit, proven, refuse
 from storage import approvals, audit, breaker, conversations
@@ -39,8 +38,7 @@ def _take_back(desk: Desk, approval_id: ApprovalId, order: Order) -> Approval | 
 
 def _revoke(tx: Tx, desk: Desk, approval: Approval, order: Order) -> Approval | Refused:
     now = desk.clock.now()
-    if approval.status is Status.PENDING and is_past(approval.expires_at, now):
-        approval = expire(tx, desk, approval, now)
+    approval = meet_deadline(tx, desk, approval, now)
     waits = approval.status is Status.PENDING
     # As a no or an edit: it ends what several may have approved.
     permitted = permit(tx, order, (approval.tier.role,), now)

@@ -24,8 +24,8 @@ from agent.domain.wording import request_words
 from agent.ports import NoClearAnswer
 from agent.steps import breaker as breaker_step
 from agent.steps.alerts import raise_alert, unknown_subject
+from agent.steps.escalate import wake
 from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt, settle
-from agent.steps.expire import expire
 from agent.steps.outcomes import Telling, show
 from agent.steps.repeat import forget_answers
 from agent.tools.effects import EffectAnswer, Recorded
@@ -40,9 +40,9 @@ _KEEP_ADMISSIONS = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """How much was tidied."""
+    """How many rows were looked at: that wait, lost their lease, or are unknown or unfinished."""
 
-    expired: int
+    waiting: int
     lost: int
     looked_up: int
 
@@ -52,7 +52,7 @@ def sweep(desk: Desk) -> Swept:
     release_dead(desk)
     forget_answers(desk)
     return Swept(
-        expired=_each(desk, _expire_next),
+        waiting=_each(desk, _wake_next),
         lost=_each(desk, _lose_next),
         looked_up=_each(desk, _look_up_next) + _each(desk, _follow_up_next),
     )
@@ -100,13 +100,14 @@ def _worked(desk: Desk, work_on_next: Callable[[Desk], bool]) -> bool:
         return True
 
 
-def _expire_next(desk: Desk) -> bool:
+def _wake_next(desk: Desk) -> bool:
+    """Do what is due about a request that waits: bring it up again, or meet its deadline."""
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         approval = approvals.take_due(tx, Status.PENDING, now)
         if approval is None:
             return False
-        expire(tx, desk, approval, now)
+        wake(tx, desk, approval, now)
         return True
 
 

@@ -12,7 +12,7 @@ from agent.domain.approvals import Approval, Snapshot
 from agent.domain.decision import Edits
 from agent.domain.ids import CustomerId
 from agent.domain.payload import Payload
-from agent.domain.policy import Policy
+from agent.domain.policy import AtDeadline, Policy
 from agent.domain.risk import Finding, Park, Refuse, RunNow
 from agent.domain.roles import Tier
 from agent.ports import Declined, NoClearAnswer, NotStarted
@@ -58,11 +58,20 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Who decides, by when, and how long the approval is good for."""
+    """Who decides, by when, and how long the approval is good for.
+
+    `at_deadline` says whether the senior group has the same time once more.
+    """
 
     tier: Tier
     decide_within: timedelta
     use_within_s: int
+    at_deadline: AtDeadline
+
+    @property
+    def extra_s(self) -> int | None:
+        """Return how many seconds people have after the deadline, None where it ends there."""
+        return int(self.decide_within.total_seconds()) if self.at_deadline == "escalate" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ class EmailEffect(Effect):
     def terms(self, policy: Policy, payload: Payload) -> Terms:
         rules = policy.emails
         within = timedelta(seconds=rules.decide_within_s)
-        return Terms(email_tier(policy), within, rules.use_within_s)
+        return Terms(email_tier(policy), within, rules.use_within_s, rules.at_deadline)
 
     @override
     def change(self, desk: Desk, payload: Payload, edits: Edits) -> Payload:

@@ -147,7 +147,7 @@ class FlagEffect(Effect):
     def terms(self, policy: Policy, payload: Payload) -> Terms:
         rules = policy.fraud_flags
         within = timedelta(seconds=rules.decide_within_s)
-        return Terms(flag_tier(policy), within, rules.use_within_s)
+        return Terms(flag_tier(policy), within, rules.use_within_s, rules.at_deadline)
 
     @override
     def change(self, desk: Desk, payload: Payload, edits: Edits) -> Payload:

@@ -180,11 +180,12 @@ class RefundEffect(Effect):
 
     @override
     def terms(self, policy: Policy, payload: Payload) -> Terms:
-        rules = policy.refunds
+        rules, amount = policy.refunds, _amount(payload)
         return Terms(
-            policy.tier_for(_amount(payload)),
+            policy.tier_for(amount),
             timedelta(seconds=rules.decide_within_s),
             rules.use_within_s,
+            policy.tier_rule(amount).at_deadline,
         )
 
     @override

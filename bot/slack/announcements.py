@@ -3,31 +3,44 @@
 from typing import Literal, TypeAlias, assert_never
 
 from agent.domain.approvals import ApprovalView
+from agent.domain.escalation import Level
 from agent.ports import Delivery, DeliveryKind
+from agent.steps.outcomes import place_of
 from bot.slack import notices
 from bot.slack.channels import Channels
+from bot.slack.digests import day_note, queue_note
+from bot.slack.groups import Groups
 from bot.slack.notices import Note
 
 # The kinds that the notifier has no other way for; mypy holds both lists against each other.
-PostedOnce: TypeAlias = Literal[DeliveryKind.HAND_OFF]
+PostedOnce: TypeAlias = Literal[
+    DeliveryKind.HAND_OFF, DeliveryKind.DIGEST, DeliveryKind.DAILY_DIGEST
+]
 
 
-def channel_of(kind: PostedOnce, channels: Channels) -> str:
+def channel_of(delivery: Delivery, channels: Channels) -> str:
     """Return the id of the channel whose people a message is for."""
-    match kind:
-        case DeliveryKind.HAND_OFF:
-            return channels.approvals
-        case _:
-            assert_never(kind)
+    place = place_of(delivery.kind, delivery.body)
+    return channels.approvals if place == "approvals" else channels.oncall
 
 
-def note_of(kind: PostedOnce, delivery: Delivery) -> Note:
-    """Return the message of a delivery."""
+def note_of(kind: PostedOnce, delivery: Delivery, groups: Groups) -> Note:
+    """Return the message of a delivery; `groups` are how its people are named."""
     match kind:
         case DeliveryKind.HAND_OFF:
             return notices.hand_off(delivery.body)
+        case DeliveryKind.DAILY_DIGEST:
+            return day_note(delivery.body)
+        case DeliveryKind.DIGEST:
+            return _queue_note(delivery, groups)
         case _:
             assert_never(kind)
+
+
+def _queue_note(delivery: Delivery, groups: Groups) -> Note:
+    if delivery.queue is None:
+        raise ValueError(f"the digest {delivery.outbox_id} shows no queue")
+    return queue_note(delivery.queue, Level.named(delivery.body["level"]), groups)
 
 
 def needed(delivery: Delivery) -> ApprovalView:

@@ -86,6 +86,16 @@ def mention(user_id: str | None, name: str) -> Block:
     return {"type": "user", "user_id": user_id}
 
 
+def group_mention(group_id: str) -> Block:
+    """Return a mention of a user group; everybody in it is notified."""
+    return {"type": "usergroup", "usergroup_id": group_id}
+
+
+def link(url: str, text: str) -> Block:
+    """Return a link of ours inside a rich text."""
+    return {"type": "link", "url": url, "text": text}
+
+
 def emoji(name: str) -> Block:
     """Return an emoji by its Slack name."""
     return {"type": "emoji", "name": name}

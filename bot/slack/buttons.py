@@ -3,9 +3,10 @@
 from typing import Literal
 
 from agent.domain.approvals import Approval, ApprovalView, Status
+from agent.domain.escalation import Level
 from bot.slack.blocks import Block, button, plain
 from bot.slack.names import Action
-from bot.slack.targets import AlertTarget, BreakerTarget, StopTarget, Target
+from bot.slack.targets import AlertTarget, BreakerTarget, PingTarget, StopTarget, Target
 
 Style = Literal["primary", "danger"] | None
 
@@ -101,6 +102,17 @@ def reset_button(target: BreakerTarget) -> Block:
         "style": "danger",
     }
     return found
+
+
+def take_over_button(approval: Approval) -> Block:
+    """Return the button of somebody who looks into a request; it gives no right of its own."""
+    return on(approval, Action.TAKE_OVER, "Take over")
+
+
+def seen_button(approval: Approval, level: Level) -> Block:
+    """Return the button of somebody who has seen that a request was brought up again."""
+    target = PingTarget.model_validate({"id": approval.id, "level": level.key}).text()
+    return button(Action.PING_ACKNOWLEDGE, "Acknowledge", target, "primary")
 
 
 def stop_button() -> Block:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.domain.approvals import Approval, ApprovalView, Status
-from agent.domain.deadlines import is_past
 from agent.tools.levels import weigh
 from bot.slack import asked, buttons, emails, parts
 from bot.slack.banners import stopped_banner
@@ -91,7 +90,7 @@ def _whole(
         header(title(approval)),
         *stopped_banner(view),
         *_present(parts.difference(approval, people, difference_limit)),
-        parts.facts_block(view, offer_reveal=_is_open(view, now)),
+        parts.facts_block(view, offer_reveal=view.approval.is_open(now)),
         *parts.money(approval, classic=classic),
         parts.reasons(approval),
         *parts.substance(view),
@@ -115,7 +114,7 @@ def brief_card(
             header(title(approval)),
             *stopped_banner(view),
             *_present(parts.difference(approval, people, limit)),
-            parts.facts_block(view, offer_reveal=_is_open(view, now), limit=limit),
+            parts.facts_block(view, offer_reveal=view.approval.is_open(now), limit=limit),
             *parts.money(approval, classic=True),
             parts.reasons(approval, limit),
             *parts.substance(view, limit),
@@ -202,7 +201,7 @@ def _confirm_words(view: ApprovalView) -> str:
 
 def _progress(view: ApprovalView, now: datetime, people: People) -> list[Block]:
     votes = tuple(vote for vote in view.votes if vote.verdict == "approve")
-    if not _is_open(view, now):
+    if not view.approval.is_open(now):
         return []
     if not votes:
         return parts.taken(view)
@@ -216,8 +215,3 @@ def _progress(view: ApprovalView, now: datetime, people: People) -> list[Block]:
             )
         ),
     ]
-
-
-def _is_open(view: ApprovalView, now: datetime) -> bool:
-    approval = view.approval
-    return approval.status is Status.PENDING and not is_past(approval.expires_at, now)

@@ -23,8 +23,11 @@ from bot.slack.announcements import PostedOnce, channel_of, needed, note_of
 from bot.slack.card_posts import CardPosts
 from bot.slack.channels import Channels
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
+from bot.slack.groups import read_groups
 from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
+from bot.slack.ping_posts import PingPosts
+from bot.slack.pings import ping_line
 from bot.slack.posting import Posting, is_there
 from bot.slack.reviews import review_note
 from storage import reviews
@@ -52,6 +55,7 @@ class SlackNotifier(Notifier):
         self._channels = channels
         self._cards = CardPosts(self._posting, channels.approvals, store, clock)
         self._alerts = AlertPosts(self._posting, channels.oncall)
+        self._pings = PingPosts(self._posting, channels, self._cards, store)
         self._store = store
 
     @override
@@ -69,7 +73,7 @@ class SlackNotifier(Notifier):
                 return self._cards.post(delivery, needed(delivery))
             case DeliveryKind.CARD_UPDATE:
                 return self._cards.update(delivery, needed(delivery))
-            case DeliveryKind.THREAD:
+            case DeliveryKind.THREAD | DeliveryKind.PING_LINE:
                 return self._reply(delivery, needed(delivery))
             case DeliveryKind.QUESTION | DeliveryKind.ANSWER:
                 return self._speak(delivery, needed(delivery))
@@ -79,23 +83,29 @@ class SlackNotifier(Notifier):
                 return self._post_review(delivery, needed(delivery))
             case DeliveryKind.REVIEW_UPDATE:
                 return self._update_reviews(delivery, needed(delivery))
-            case DeliveryKind.ALERT:
-                return self._alerts.post(delivery)
-            case DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE:
-                return self._follow(delivery)
+            case DeliveryKind.ALERT | DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE:
+                return self._alert(delivery)
+            case DeliveryKind.PING | DeliveryKind.PING_UPDATE:
+                return self._pings.deliver(delivery, needed(delivery))
             case _ as kind:
                 return self._post_once(delivery, kind)
 
     def _post_once(self, delivery: Delivery, kind: PostedOnce) -> Delivered:
-        channel, note = channel_of(kind, self._channels), note_of(kind, delivery)
+        with self._store.transaction(write=False) as tx:
+            groups = read_groups(tx)
+        channel, note = channel_of(delivery, self._channels), note_of(kind, delivery, groups)
         return self._posting.post_once(delivery, channel, note)
 
-    def _follow(self, delivery: Delivery) -> DeliveryAnswer:
+    def _alert(self, delivery: Delivery) -> DeliveryAnswer:
+        if delivery.kind is DeliveryKind.ALERT:
+            return self._alerts.post(delivery)
         if not delivery.refs:
             return self._cards.not_posted_yet(delivery)
         return self._alerts.follow(delivery)
 
     def _reply(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
+        if delivery.kind is DeliveryKind.PING_LINE:
+            return self._in_thread(delivery, ping_line())
         note = notices.thread_line(view, Status(str(delivery.body["status"])))
         return self._in_thread(delivery, note)
 

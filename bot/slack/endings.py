@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from agent.domain.approvals import Approval, ApprovalView, Status, Vote
-from agent.domain.deadlines import is_past
 from bot.slack import buttons
 from bot.slack.blocks import (
     Block,
@@ -42,7 +41,7 @@ def ending(
 ) -> list[Block]:
     """Return who, when and what, and what can still be done; nothing while people can decide."""
     approval = view.approval
-    if approval.status is Status.PENDING and not is_past(approval.expires_at, now):
+    if approval.is_open(now):
         return []
     if approval.status in {Status.PENDING, Status.EXPIRED}:
         told = _lapsed(view, people, replacement_url)

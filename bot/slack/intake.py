@@ -7,7 +7,6 @@ from typing import TypeVar
 from slack_bolt import Ack
 
 from agent.domain.approvals import ApprovalView, Status
-from agent.domain.deadlines import is_past
 from agent.domain.decision import RefusalCode
 from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
@@ -119,9 +118,7 @@ def load(edge: Edge, target: Target, channel: str) -> Shown | Missing:
     approval = view.approval
     if approval.short_hash() != target.h:
         return Missing(RefusalCode.PAYLOAD_CHANGED, _NOT_STORED)
-    waiting = approval.status is Status.PENDING
-    open_still = waiting and not is_past(approval.expires_at, desk.clock.now())
-    return Shown(view, users, channel, open_still)
+    return Shown(view, users, channel, approval.is_open(desk.clock.now()))
 
 
 def _channel_of(click: Click) -> str:

@@ -23,6 +23,7 @@ from bot.slack.previews import Previews
 from bot.slack.questions import Questions
 from bot.slack.submissions import Submissions
 from bot.slack.switches import Switches
+from bot.slack.takes import Takes
 
 _LOG = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ class _Heard:
 
 def _listen(app: _Heard, edge: Edge) -> None:
     clicks, submissions, orders = Clicks(edge), Submissions(edge), Orders(edge)
-    switches, looking = Switches(edge), Looking(edge)
+    switches, looking, takes = Switches(edge), Looking(edge), Takes(edge)
     app.action(names.INPUT)(Previews(edge).typed)
     app.action(Action.APPROVE.value)(clicks.approve)
     app.action(Action.EDIT.value)(clicks.edit)
@@ -155,6 +156,8 @@ def _listen(app: _Heard, edge: Edge) -> None:
     app.action(Action.REVIEW_FLAG.value)(clicks.flag)
     app.action(Action.ALERT_ACKNOWLEDGE.value)(switches.acknowledge)
     app.action(Action.BREAKER_RESET.value)(switches.open_reset)
+    app.action(Action.PING_ACKNOWLEDGE.value)(takes.acknowledge)
+    app.action(Action.TAKE_OVER.value)(takes.take_over)
     app.action(Action.STOP.value)(switches.open_stop)
     app.action(Action.LIFT.value)(switches.open_lift)
     app.action(Action.DOCTOR.value)(click_test.heard(edge))

@@ -93,7 +93,7 @@ class Looking:
         with self.edge.desk.store.transaction(write=False) as tx:
             total, _ = approvals.count(tx, Status.PENDING)
             pending = approvals.page(tx, Status.PENDING, "", limit)
-            views = [decisions.view(tx, one) for one in pending if one.expires_at > now]
+            views = [decisions.view(tx, one) for one in pending if one.is_open(now)]
         # Those past their deadline end with the next sweep.
         return views, total - (len(pending) - len(views))
 

@@ -29,6 +29,8 @@ class Action(StrEnum):
     REVIEW_FLAG = "review_flag"
     BREAKER_RESET = "breaker_reset"
     DOCTOR = "doctor_click"
+    PING_ACKNOWLEDGE = "ping_acknowledge"
+    TAKE_OVER = "approval_take_over"
 
 
 class View(StrEnum):

@@ -248,12 +248,17 @@ def payload(approval: Approval) -> Block:
 
 def taken(view: ApprovalView) -> list[Block]:
     """Return who looks into a request that waits, and since when; nothing while nobody does."""
-    approval = view.approval
+    told = taken_words(view.approval)
+    return [rich(line(*told))] if told else []
+
+
+def taken_words(approval: Approval) -> Row:
+    """Return the same as one row of a rich text, empty while nobody looks into it."""
     if approval.taken_by is None or approval.status is not Status.PENDING:
         return []
     since = [] if approval.taken_at is None else [word(" since "), moment(approval.taken_at)]
     name = word(f" {visible(approval.taken_by)}", "bold")
-    return [rich(line(emoji("eyes"), name, word(" looks into it"), *since))]
+    return [emoji("eyes"), name, word(" looks into it"), *since]
 
 
 def small_print(approval: Approval) -> Block:

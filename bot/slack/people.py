@@ -45,11 +45,12 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Roster:
-    """Who holds a role by one source; `complete` says that nobody else does."""
+    """Who holds a role by one source; `group_id` is Slack's id of it, None for the policy."""
 
     role: Role
     source: str
     user_ids: frozenset[str]
+    group_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ def _look_at_group(
     except CALL_ERRORS as error:
         seen.miss(role, handle, failure_of(error).code)
         return
-    seen.rosters.append(_Roster(role, _source(handle), frozenset(users)))
+    seen.rosters.append(_Roster(role, _source(handle), frozenset(users), group_id))
 
 
 def _fixed_ids(named: list[str], team_id: str, seen: _Seen) -> Iterator[str]:
@@ -182,7 +183,8 @@ def _write(
         yield from _grant(tx, roster, known, seen_at)
         yield from _revoke(tx, roster, team_id)
         if roster.source != POLICY:
-            people.saw_roster(tx, roster.role, roster.source, len(roster.user_ids), seen_at)
+            size = len(roster.user_ids)
+            people.saw_roster(tx, roster.role, roster.source, size, seen_at, roster.group_id)
     for role, source, problem in seen.missed:
         people.missed_roster(tx, role, source, problem)
     _forget(tx, desk)

@@ -76,6 +76,19 @@ class AlertTarget(_Named):
     subject: Annotated[str, Field(min_length=1, max_length=300)]
 
 
+class PingTarget(_Named):
+    """One message that brought a request up again: the request, and the level by its key."""
+
+    v: Literal[1] = 1
+    id: Annotated[str, Field(pattern=r"^apr_[0-9A-Z]{26}$")]
+    level: Literal["oncall", "senior"]
+
+    @property
+    def approval_id(self) -> ApprovalId:
+        """Return the approval's id."""
+        return ApprovalId(self.id)
+
+
 class StopTarget(_Named):
     """The stop switch as a person saw it: `since` is when it was thrown, in microseconds UTC.
 
@@ -140,6 +153,14 @@ def read_alert_target(text: str | None) -> AlertTarget | None:
     """Read the value of an alert's Acknowledge button; None when it is none."""
     try:
         return AlertTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_ping_target(text: str | None) -> PingTarget | None:
+    """Read the value of a ping's Acknowledge button; None when it is none."""
+    try:
+        return PingTarget.model_validate_json(text or "")
     except ValidationError:
         return None
 

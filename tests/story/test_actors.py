@@ -278,7 +278,7 @@ def test_the_card_shows_how_far_the_quorum_has_come_and_who_it_was(story: Story)
         ["Ana"],
         ["Ana", "Ben"],
     ]
-    story.clock.advance(minutes=30)
+    story.clock.advance(minutes=60)
     story.sweeps()
     assert story.approval(row.id).status is Status.EXPIRED
     last = about(story, row)[-1].approval

@@ -133,7 +133,7 @@ def test_it_is_bound_to_what_was_shown_and_to_the_deadline(story: Story) -> None
     glass = {"break_glass": True, "reason": FIRE}
     other = refused(story.approves(OLU, row, shown_hash="0" * 64, **glass))
     assert other.code is RefusalCode.PAYLOAD_CHANGED
-    story.clock.advance(minutes=30)
+    story.clock.advance(minutes=60)
     assert refused(story.approves(OLU, row, **glass)).code is RefusalCode.EXPIRED
 
 

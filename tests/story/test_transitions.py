@@ -254,6 +254,15 @@ LEGS = (
     ),
     Leg(
         source=_S.PENDING,
+        event=_E.ESCALATE,
+        reach=lambda story: parked(story, "2340.00", "ORD-1004"),
+        fire=lapses,
+        fact=_A.APPROVAL_ESCALATED,
+        channel="timer",
+        slack=(UPDATE, DeliveryKind.PING),
+    ),
+    Leg(
+        source=_S.PENDING,
         event=_E.WITHDRAW,
         reach=parked,
         fire=lambda story, row: withdraw(story.desk, row.id, row.customer_id),

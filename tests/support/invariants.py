@@ -14,7 +14,7 @@ from tests.support.outside import Json, as_json, read_rows
 # Every way a status may go (design.md §4), written down here a second time on purpose.
 _PATHS = {
     None: {"pending", "approved"},
-    "pending": {"approved", "rejected", "superseded", "expired", "cancelled"},
+    "pending": {"pending", "approved", "rejected", "superseded", "expired", "cancelled"},
     "approved": {"executing", "stale", "cancelled"},
     "executing": {"executed", "failed", "unknown", "approved"},
     "unknown": {"executed", "failed", "executing"},

@@ -67,8 +67,8 @@ def line_of(text: str, part: str) -> int:
             id="a misspelt entry",
         ),
         pytest.param(
-            "{role: refund_manager, approvals: 2}",
-            "{role: refund_manager, approval: 2}",
+            "{role: refund_manager, approvals: 2,",
+            "{role: refund_manager, approval: 2,",
             "approval: 2",
             "refunds.tiers.USD.2.approval: there is no such entry; did you mean approvals?",
             id="a misspelt entry deep inside",
@@ -108,6 +108,27 @@ def line_of(text: str, part: str) -> int:
             "subject: Order {order} is late",
             "emails.templates.delay_apology.subject: only ['name', 'order_id'] are filled in",
             id="a field that nobody fills in",
+        ),
+        pytest.param(
+            "timezone: UTC",
+            "timezone: Mars/Olympus",
+            "timezone: Mars",
+            "escalation.timezone: is no time zone such as UTC or Europe/Berlin",
+            id="no such time zone",
+        ),
+        pytest.param(
+            'oncall_at: "0.80"',
+            'oncall_at: "0.49"',
+            "oncall_at",
+            "escalation.oncall_at: comes before remind_at",
+            id="on-call before the reminder",
+        ),
+        pytest.param(
+            "business_hours: null",
+            'business_hours: {days: [mon], opens: "09:00", closes: "09:59"}',
+            "business_hours: {",
+            "escalation.business_hours.closes: lies at least an hour after opens, on the same day",
+            id="hardly any business hours",
         ),
     ],
 )
@@ -226,8 +247,8 @@ def test_anchors_and_merged_entries_are_read_and_faults_in_them_found(tmp_path: 
 
 
 def test_a_mapping_that_holds_itself_is_refused_like_any_other(tmp_path: Path) -> None:
-    file = saved(tmp_path, "a: &x\n  b: *x\n")
-    assert "line 1: a: there is no such entry" in refusal_of(file)
+    file = saved(tmp_path, f"{SHIPPED}a: &x\n  b: *x\n")
+    assert "a: there is no such entry" in refusal_of(file)
 
 
 def test_what_the_environment_makes_wrong_names_the_variable(

@@ -158,20 +158,53 @@ def test_a_policy_that_lets_nothing_run_says_so() -> None:
         "Refund (issue_refund)",
         "any currency",
         two,
+        "the refund managers have 30 minutes more, then it expires",
     )
 
 
 def test_each_tier_says_from_where_to_where() -> None:
     told = [row[1:] for row in rows(SHIPPED, "Who decides on what waits")]
+    two = "two refund approvers, at least one of them a refund manager"
+    more = "the refund managers have 30 minutes more, then it expires"
     assert told[:3] == [
-        ("up to 500.00 USD", "one refund approver"),
-        ("over 500.00 USD up to 2,000.00 USD", "one refund manager"),
-        ("over 2,000.00 USD", "two refund approvers, at least one of them a refund manager"),
+        ("up to 500.00 USD", "one refund approver", "it expires"),
+        ("over 500.00 USD up to 2,000.00 USD", "one refund manager", "it expires"),
+        ("over 2,000.00 USD", two, more),
+    ]
+    assert told[-3:] == [
+        ("any other currency", two, more),
+        ("", "one refund approver", "it expires"),
+        ("", "one refund manager", "it expires"),
     ]
     one = policy(refunds={"tiers": {"USD": [{"role": "oncall"}]}})
     assert rows(one, "Who decides on what waits")[0][1:] == (
         "any amount in USD",
         "one person on call",
+        "it expires",
+    )
+    mails = policy(emails={"at_deadline": "escalate"}, escalation={"senior": "oncall"})
+    assert rows(mails, "Who decides on what waits")[-2][3] == (
+        "on-call have 4 hours more, then it expires"
+    )
+
+
+def test_who_hears_that_something_waits_is_told() -> None:
+    about = "Reminders and escalation"
+    assert [row[:2] for row in rows(SHIPPED, about)] == [
+        ("50 % of its time", "the group that decides"),
+        ("80 % of its time", "on-call"),
+        ("its deadline, where it has more time", "the refund managers"),
+    ]
+    told = paragraphs(SHIPPED, about)
+    assert "While more than 10 requests wait, one message in 10 minutes tells" in told
+    assert "Time to decide runs day and night. Every day at 08:00 (UTC)" in told
+    work = {"days": ["mon", "fri"], "opens": "09:00", "closes": "17:30"}
+    office = policy(
+        escalation={"business_hours": work, "timezone": "Europe/Berlin", "daily_digest_at": None}
+    )
+    assert paragraphs(office, about).endswith(
+        "Only business hours count as time to decide: Monday, Friday from 09:00 to 17:30 "
+        "(Europe/Berlin). There is no digest of the day."
     )
 
 
@@ -290,7 +323,7 @@ def test_what_people_write_breaks_no_table() -> None:
 def test_every_table_has_as_many_cells_in_each_row() -> None:
     told = policy_markdown(SHIPPED)
     tables = re.findall(r"(?:^\|.*\|\n)+", told, flags=re.MULTILINE)
-    assert len(tables) == 11
+    assert len(tables) == 12
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1
     assert told.endswith(" |\n")

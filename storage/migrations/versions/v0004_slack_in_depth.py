@@ -114,6 +114,8 @@ def upgrade() -> None:
     )
     op.add_column("approvals", sa.Column("taken_by", sa.Text(), nullable=True))
     op.add_column("approvals", sa.Column("taken_at", sa.BigInteger(), nullable=True))
+    op.add_column("approvals", sa.Column("waits_since", sa.BigInteger(), nullable=True))
+    op.add_column("approvals", sa.Column("extra_s", sa.Integer(), nullable=True))
     # Whatever waits has a card, as far as anybody can know.
     op.execute("UPDATE approvals SET shown_at = created_at WHERE status = 'pending'")
     op.add_column("rosters", sa.Column("group_id", sa.Text(), nullable=True))
@@ -166,7 +168,10 @@ def downgrade() -> None:
     op.drop_index("ix_approvals_pending", table_name="approvals")
     op.drop_column("actors", "utc_offset_s")
     op.drop_column("rosters", "group_id")
-    for column in ("taken_at", "taken_by", "escalations", "pinged", "shown_at"):
+    for column in (
+        *("extra_s", "waits_since", "taken_at", "taken_by"),
+        *("escalations", "pinged", "shown_at"),
+    ):
         op.drop_column("approvals", column)
     op.drop_table("homes")
     op.drop_index(op.f("ix_slack_seen_at"), table_name="slack_seen")
