@@ -42,8 +42,7 @@ def ask(world: World, request_id: str, asked_of: str, question: str) -> None:
         asked = unless_refused(asking_first.ask(desk, named, wanted, world.order("")))
         carry_on(world, desk, asked.run_id)
         with desk.store.transaction(write=False) as tx:
-            asked = asks.get(tx, asked.id) or asked
-        click.echo(pairs(describe_ask(asked)))
+            click.echo(pairs(describe_ask(asks.get(tx, asked.id))))
 
 
 @click.command()

@@ -75,8 +75,7 @@ def _end(
         runs.append(tx, turn, now, ChatMessage("assistant", words or NO_WORDS))
         audit.append(tx, turn.run_id, now, *facts)
         one = asks.get(tx, str(turn.row.body["ask_id"]))
-        if one is not None:
-            _note(tx, desk, one, _newest(tx, one), words, now)
+        _note(tx, desk, one, _newest(tx, one), words, now)
         tell.end(tx, desk, turn, now, error=problem)
     desk.wake(Lane.SLACK)
 

@@ -42,8 +42,8 @@ _CONFIRM_PART = 60
 BRIEF_LIMITS = (300, 100, 30)
 
 
-# What was before an edit is not bound: it is cut before anything that is.
-_DIFFERENCE_LIMITS = (NO_LIMIT, 300)
+# What was before an edit and what people asked is not bound: it is cut before anything that is.
+_DIFFERENCE_LIMITS = (NO_LIMIT, 300, 40)
 
 
 @dataclass(frozen=True, slots=True)

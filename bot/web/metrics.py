@@ -16,7 +16,7 @@ from agent.domain.approvals import Status
 from agent.domain.breaker import Breaker, BreakerState, shown_state
 from agent.domain.decision import DecideAnswer, Decision, Refused
 from agent.domain.reviews import ReviewState
-from storage import alerts, approvals, breaker, decisions, outbox, reviews
+from storage import alerts, approvals, asks, breaker, decisions, outbox, reviews
 from storage.breaker import BreakerMissing
 from storage.transaction import Tx
 
@@ -81,7 +81,7 @@ class _State(Collector):
     @override
     def collect(self) -> Iterator[Metric]:
         with self._desk.store.transaction(write=False) as tx:
-            found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx)]
+            found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx), *_questions(tx)]
             found.append(_gauge("outbox_stuck", "Messages that keep failing.", outbox.stuck(tx)))
             open_alerts = alerts.counts(tx)
             switch = _breaker(tx)
@@ -138,6 +138,12 @@ def _alerts(number: dict[AlertKind, int]) -> Metric:
     for kind in AlertKind:
         kinds.add_metric((kind.value,), number[kind])
     return kinds
+
+
+def _questions(tx: Tx) -> Iterator[Metric]:
+    number, answered = asks.counts(tx)
+    yield _gauge("questions_asked", "Questions of approvers to customers and the agent.", number)
+    yield _gauge("questions_answered", "Those of them that were answered.", answered)
 
 
 def _breaker(tx: Tx) -> Breaker | None:

@@ -68,6 +68,9 @@ def test_a_question_over_http_and_its_answer_from_the_chat(web: Web) -> None:
     }
     sent = web.post(f"{chat}/messages", {"client_id": MARK, "text": "The left one."}, clara)
     assert sent.status_code == 202
+    numbers = web.get("/metrics").text
+    assert "supportdesk_questions_asked 1.0" in numbers
+    assert "supportdesk_questions_answered 1.0" in numbers
     shown = web.get(f"/approvals/{parked.id}", ana).json()
     assert shown["questions"][0]["answer"] == "The left one."
     assert shown["questions"][0]["late"] is False

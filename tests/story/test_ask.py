@@ -1,12 +1,14 @@
 """An approver asks before deciding: the customer, or the agent. Nothing else moves by it."""
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from typing_extensions import override
 
 from agent.domain.approvals import Approval, Status
@@ -64,9 +66,7 @@ def found(story: Story, row: Approval) -> tuple[Ask, ...]:
 
 def stands(story: Story, one: Ask) -> Standing:
     with story.desk.store.transaction(write=False) as tx:
-        now = asks.get(tx, one.id)
-        assert now is not None
-        return standing(now, asks.newest_of(tx, one.approval_id))
+        return standing(asks.get(tx, one.id), asks.newest_of(tx, one.approval_id))
 
 
 def heard(story: Story, kind: DeliveryKind, since: int = 0) -> list[Delivery]:
@@ -411,21 +411,45 @@ def test_what_was_asked_before_an_edit_is_seen_and_answered_after_it(story: Stor
 
 def test_the_answer_may_come_from_any_chat_that_was_asked(story: Story, waiting: Approval) -> None:
     second = joins(story, waiting)
-    one = asked(story, waiting)
-    # A chat that joins later is shown the question, once.
+    questions = [WHY, "Is it the front one?", "And which side of it?"]
+    _, two, three = (asked(story, waiting, text=question) for question in questions)
+    # A chat that joins later is shown what is open, and that once.
     third = joins(story, waiting)
-    for chat in (waiting.conversation_id, second, third):
-        texts = [e.data["text"] for e in story.log(chat) if e.data.get("role") == "staff"]
-        assert len(texts) == 1
     story.says(third, "The left one.")
-    assert found(story, waiting)[0].answer == "The left one."
-    story.says(second, "The right one?")
-    assert found(story, waiting)[0].answer == "The left one."
-    assert stands(story, one) is Standing.ANSWERED
+    assert [stands(story, one) for one in (two, three)] == [Standing.OPEN] * 2
+    story.proposes(third, story.refund_call("160.00", call_id="call_third"))
+    for chat in (waiting.conversation_id, second, third):
+        shown = [e.data["question"] for e in story.log(chat) if e.data.get("role") == "staff"]
+        assert shown == questions
     # Another chat of theirs was never asked.
-    two = asked(story, waiting, text="Is it the front one?")
     story.says(story.opens_chat(waiting.customer_id), "Hello")
-    assert stands(story, two) is Standing.OPEN
+    assert [a.answer for a in found(story, waiting)] == ["The left one.", "please", None]
+
+
+def test_of_two_chats_that_answer_at_once_one_is_first(
+    story: Story, other: Story, waiting: Approval
+) -> None:
+    second = joins(story, waiting)
+    one = asked(story, waiting)
+    later = threading.Thread(target=receive, args=(other.desk, second, "m1", "Second."))
+    with story.desk.store.transaction() as tx:
+        assert asks.answer(tx, one, "First.", story.clock.now(), late=False)
+        later.start()
+        if story.desk.store.dialect == "postgresql":
+            # It has seen the question without an answer, and waits for the row.
+            while not blocked(other):
+                pass
+    later.join()
+    story.rests()
+    assert found(story, waiting)[0].answer == "First."
+    assert told_model(story, "staff_answer") == []
+    assert heard(story, DeliveryKind.ANSWER) == []
+
+
+def blocked(story: Story) -> bool:
+    """Tell whether somebody waits for a lock of the database."""
+    with story.desk.store.transaction(write=False) as tx:
+        return tx.one(text("SELECT 1 AS one FROM pg_locks WHERE NOT granted")) is not None
 
 
 def test_an_answer_and_a_decision_at_once_are_both_true(story: Story, other: Story) -> None:
@@ -489,5 +513,16 @@ def test_a_damaged_request_does_not_keep_the_customer_from_writing(
     story.says(waiting.conversation_id, "The left one.")
     assert story.agent_words(waiting.conversation_id)[-1] == "I am here."
     with story.desk.store.transaction(write=False) as tx:
-        kept = asks.get(tx, one.id)
-    assert kept == one
+        assert asks.get(tx, one.id) == one
+
+
+def test_an_answer_about_a_damaged_request_is_kept(story: Story, waiting: Approval) -> None:
+    asking = ask(story.desk, waiting.id, Question(AGENT, WHY), story.order(ANA))
+    assert isinstance(asking, Ask)
+    story.damages("UPDATE approvals SET payload = '{' WHERE id = :a", a=waiting.id)
+    story.model.says("One chair.")
+    story.rests()
+    with story.desk.store.transaction(write=False) as tx:
+        kept = asks.get(tx, asking.id)
+    assert (kept.answer, kept.late) == ("One chair.", True)
+    assert heard(story, DeliveryKind.ANSWER) == []
