@@ -32,12 +32,14 @@ from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.heads_file import HeadsFile
 from agent.providers.ledger_payments import LedgerPayments
 from agent.providers.mail_message import read_sender
+from agent.providers.no_rosters import NoRosters
 from agent.providers.offline_model import OfflineModel
 from agent.providers.sink_mail import NoMailer, SinkMailer
 from agent.providers.smtp_address import read_smtp_url
 from agent.providers.smtp_mail import SmtpMailer
 from agent.providers.system import SharedClock, SystemClock, SystemIds
 from agent.steps.announce import announce
+from agent.steps.check import check_click
 from agent.steps.digest import daily_digest
 from agent.steps.execute import execute_due
 from agent.steps.heads import Seal, sign_heads
@@ -59,6 +61,7 @@ from bot.slack.client import INTERACTIVE_TIMEOUT_S, OUTBOX_TIMEOUT_S, SlackNotif
 from bot.slack.edge import Edge
 from bot.slack.listeners import dispatch, slack_app
 from bot.slack.people import sync_people
+from bot.slack.rosters import SlackRosters
 from bot.web.application import web_app
 from bot.web.chat_keys import ChatKeys
 from bot.web.context import SlackDispatch, WebContext
@@ -247,6 +250,7 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
         mailer=_mailer(settings, store, clock),
         flags=EmbeddedFlags(store, clock, ids),
         model=_model(settings),
+        rosters=NoRosters(),
         replica=replica,
         wake=wake,
     )
@@ -277,26 +281,29 @@ def _mailer(settings: Settings, store: Store, clock: Clock) -> Mailer:
 
 
 def _sandbox_server(core: Core, wakeups: Wakeups) -> DeskServer:
-    desk, settings = core.desk, core.settings
-    if core.faults is None:
+    settings, faults = core.settings, core.faults
+    if faults is None:
         raise CannotStart("the sandbox has no payment provider")
     secrets = sandbox.make_secrets(core.ids)
-    sandbox.seed_people(desk, secrets)
     journal = sandbox.journal_path(settings.database_url.get_secret_value())
     place = sandbox.Place(f"http://{_url_host(settings.host)}:{settings.port}", journal)
+    keys = _Keys(secrets.bot_token, secrets.signing_secret, sandbox.api_url(place))
+    core = _with_rosters(core, keys, sandbox.TEAM_ID)
+    desk = core.desk
+    sandbox.seed_people(desk, secrets)
     slack = sandbox.stand_in(secrets, core.ids, desk, place)
     side = _slack_side(
         desk,
-        _Keys(secrets.bot_token, secrets.signing_secret, sandbox.api_url(place)),
+        keys,
         sandbox.TEAM_ID,
         Channels(sandbox.APPROVALS, sandbox.ONCALL, sandbox.REVIEW),
     )
-    parts = sandbox.Parts(desk, core.shop, core.ledger, core.faults)
+    parts = sandbox.Parts(desk, core.shop, core.ledger, faults)
     mounts = (sandbox.sandbox_mount(parts, slack, secrets), Mount("/", app=demo_page()))
-    keys = ChatKeys(secret=secrets.jwt_secret)
+    chat_keys = ChatKeys(secret=secrets.jwt_secret)
     welcome = _welcome(core, side, f"{place.url}  (sandbox: everything stays on this machine)")
     rest = Rest(welcome, before=slack.state.release, after=slack.state.close)
-    return _assemble(core, side, wakeups, keys, (mounts, rest))
+    return _assemble(core, side, wakeups, chat_keys, (mounts, rest))
 
 
 def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
@@ -312,6 +319,7 @@ def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
         oncall=settings.slack_oncall_channel or "",
         review=settings.slack_review_channel or settings.slack_approvals_channel or "",
     )
+    core = _with_rosters(core, keys, workspace.team_id)
     side = _slack_side(core.desk, keys, workspace.team_id, check_channels(client, wanted))
     with core.desk.store.transaction() as tx:
         heartbeats.set_setting(tx, _WORKSPACE, workspace.team_id)
@@ -329,6 +337,13 @@ class _Keys:
     token: str
     signing_secret: str
     api_url: str
+
+
+def _with_rosters(core: Core, keys: _Keys, team_id: str) -> Core:
+    """Let the desk read somebody's roles from Slack the moment a click waits for them."""
+    quick = web_client(keys.token, keys.api_url, timeout_s=INTERACTIVE_TIMEOUT_S)
+    rosters = SlackRosters(core.desk, quick, team_id)
+    return replace(core, desk=replace(core.desk, rosters=rosters))
 
 
 def _slack_side(desk: Desk, keys: _Keys, team_id: str, channels: Channels) -> SlackSide:
@@ -358,6 +373,7 @@ def _assemble(
         Lane.TURN: partial(take_turn, desk),
         Lane.EXECUTE: partial(execute_due, desk),
         Lane.SLACK: partial(announce, desk, side.notifier),
+        Lane.CLICK: partial(check_click, desk, side.metrics.count_decision),
     }
     scheduled: tuple[Job, ...] = (
         Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),
@@ -452,12 +468,25 @@ def _hold(database: Path) -> Iterator[None]:
 def _open_cli() -> Iterator[Desk]:
     """Yield a desk for one command, with a heartbeat of its own while it lasts."""
     settings = load_settings()
-    core = _core(settings, f"cli-{SystemIds().new('rpl')}", lambda _lane: None)
+    core = _cli_core(settings)
     try:
         with Heartbeat(core.desk):
             yield core.desk
     finally:
         core.desk.store.close()
+
+
+def _cli_core(settings: Settings) -> Core:
+    """Make the desk of a command; it asks Slack itself where the server has met a workspace."""
+    core = _core(settings, f"cli-{SystemIds().new('rpl')}", lambda _lane: None)
+    if settings.slack_bot_token is None:
+        return core
+    with core.desk.store.transaction(write=False) as tx:
+        team_id = heartbeats.setting(tx, _WORKSPACE)
+    if team_id is None:
+        return core
+    keys = _Keys(settings.slack_bot_token.get_secret_value(), "", settings.slack_api_url)
+    return _with_rosters(core, keys, team_id)
 
 
 def _upgrade() -> str:

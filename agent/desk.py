@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.domain.policy import Policy
-from agent.ports import ChatModel, Clock, FraudBook, Ids, Mailer, Payments, Shop
+from agent.ports import ChatModel, Clock, FraudBook, Ids, Mailer, Payments, Rosters, Shop
 from storage.transaction import Store
 
 
@@ -15,6 +15,7 @@ class Lane(StrEnum):
     TURN = "turn"
     EXECUTE = "execute"
     SLACK = "slack"
+    CLICK = "click"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +34,6 @@ class Desk:
     mailer: Mailer
     flags: FraudBook
     model: ChatModel
+    rosters: Rosters
     replica: str
     wake: Callable[[Lane], None]

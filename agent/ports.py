@@ -15,6 +15,7 @@ from agent.domain.heads import Head
 from agent.domain.ids import ApprovalId, CustomerId, Prefix
 from agent.domain.money import Money
 from agent.domain.payload import Payload
+from agent.domain.roles import Identity
 
 
 class Clock(Protocol):
@@ -374,6 +375,24 @@ class Notifier(Protocol):
 
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
         """Send it once; never raises for what the receiver answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A person's roles could not be read; `after_s` seconds is what was asked to wait, if any."""
+
+    problem: str
+    after_s: float | None = None
+
+
+class Rosters(Protocol):
+    """Where the roles come from that the desk mirrors."""
+
+    def refresh(self, identity: Identity) -> Unread | None:
+        """Read a person's account and roles and store what was read, dated before the first look.
+
+        None when all of it was read, whatever it says.
+        """
 
 
 class HeadCopy(Protocol):

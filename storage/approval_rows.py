@@ -36,6 +36,7 @@ def to_row(approval: Approval) -> dict[str, object]:
         "findings": json.dumps(findings),
         "tier_role": approval.tier.role.value,
         "approvals_needed": approval.tier.approvals_needed,
+        "fresh_role": int(approval.tier.fresh_role),
         "order_id": approval.order_id,
         "amount_minor": None if amount is None else amount.minor,
         "original": None if original is None else canonical(original),
@@ -107,7 +108,9 @@ def _validated(row: Row) -> Approval:
         status=Status(row["status"]),
         automatic=bool(row["automatic"]),
         findings=findings,
-        tier=Tier(Role(row["tier_role"]), row["approvals_needed"]),
+        tier=Tier(
+            Role(row["tier_role"]), row["approvals_needed"], fresh_role=bool(row["fresh_role"])
+        ),
         order_id=row["order_id"],
         amount=amount,
         original=None if row["original"] is None else parse_strict(row["original"]),

@@ -63,6 +63,9 @@ _MISSED_ROSTER = text(
     "VALUES (:role, :source, NULL, 0, :problem) "
     "ON CONFLICT (role, source) DO UPDATE SET problem = excluded.problem"
 )
+_GROUP_ID = select(rosters.c.group_id).where(
+    rosters.c.role == bindparam("which"), rosters.c.source == bindparam("whence")
+)
 _FORGET_ROSTER = delete(rosters).where(
     rosters.c.role == bindparam("which"), rosters.c.source == bindparam("whence")
 )
@@ -241,6 +244,12 @@ def rosters_of(tx: Tx) -> tuple[Roster, ...]:
         )
         for row in tx.all(_ROSTERS)
     )
+
+
+def group_id(tx: Tx, role: Role, source: str) -> str | None:
+    """Return Slack's id of the user group behind a source, None where nobody has noted it."""
+    row = tx.one(_GROUP_ID, which=role.value, whence=source)
+    return None if row is None or row["group_id"] is None else str(row["group_id"])
 
 
 def register(tx: Tx) -> Register:

@@ -118,6 +118,8 @@ approvals = Table(
     Column("findings", Text, nullable=False),
     Column("tier_role", Text, nullable=False),
     Column("approvals_needed", Integer, nullable=False),
+    # Whether a person's role must be read after the click.
+    columns.flag("fresh_role"),
     Column("order_id", Text),
     Column("amount_minor", BigInteger),
     # What the model proposed, where a person has changed it since; else null.

@@ -1,6 +1,8 @@
 """What a person's word on an approval is made of, and the closed set of answers to it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from agent.domain.approvals import Approval, RejectCategory, Verdict, Vote
@@ -58,7 +60,9 @@ class Decision:
 
     `shown_hash` is the hash the person saw: all 64 hex digits, or the first 16 from a Slack card.
     `reason` is for the customer's ears; `note` is for staff only. With `break_glass` somebody on
-    call approves alone, above the tier; `reason` is then for the people on call.
+    call approves alone, above the tier; `reason` is then for the people on call. `clicked_at` is
+    when a person acted whose answer may come later; None when they wait for it. `act` is what the
+    door knows of the click, for the trail.
     """
 
     approval_id: ApprovalId
@@ -72,6 +76,8 @@ class Decision:
     edits: Edits = Edits()
     break_glass: bool = False
     reply_to: ReplyTo | None = None
+    clicked_at: datetime | None = None
+    act: Mapping[str, str | int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Whether a person's word on an approval counts: the checks of design.md §7, in their order."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -101,6 +101,21 @@ def judge(
     return _complete(decision) or Counts(
         approval, entitled.actor, entitled.roles, entitled.evidence
     )
+
+
+def demand_fresh(counts: Counts, decision: Decision, now: datetime) -> Counts | Denial:
+    """Let a word count on a tier that asks for it only with a role that was read since the click.
+
+    That is the last check: whoever is refused for another reason need not wait for it.
+    """
+    approval, actor = counts.approval, counts.actor
+    if not approval.tier.fresh_role:
+        return counts
+    since = decision.clicked_at or now
+    proof, evidence = prove_role(actor, role_needed(approval, decision), now, since)
+    if proof is not RoleProof.HELD:
+        return _unverified(evidence)
+    return replace(counts, roles=proven_roles(actor, now, since), evidence=evidence)
 
 
 def hash_shown(approval: Approval, shown: str) -> bool:

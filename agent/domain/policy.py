@@ -76,10 +76,16 @@ class TierRule(_Strict):
     role: Annotated[Role, Field(strict=False)]
     approvals: Annotated[int, Field(ge=1, le=2)] = 1
     at_deadline: AtDeadline = "deny"
+    # Whether the role must be read from Slack after the click.
+    fresh_role: bool = False
+
+    def tier(self) -> Tier:
+        """Return who decides."""
+        return Tier(self.role, self.approvals, self.fresh_role)
 
 
-# Of a currency that the policy has no tiers for (design.md §7).
-NO_TIERS = TierRule(role=Role.REFUND_MANAGER, approvals=2, at_deadline="escalate")
+# Of a currency that the policy has no tiers for (design.md §7): as the topmost tier.
+NO_TIERS = TierRule(role=Role.REFUND_MANAGER, approvals=2, at_deadline="escalate", fresh_role=True)
 
 
 class RefundRules(_Strict):
@@ -240,13 +246,13 @@ class Policy(_Strict):
 
     def tier_for(self, amount: Money) -> Tier:
         """Return who may decide a refund of this amount."""
-        rule = self.tier_rule(amount)
-        return Tier(rule.role, rule.approvals)
+        return self.tier_rule(amount).tier()
 
     def tier_rule(self, amount: Money) -> TierRule:
         """Return the line of the tiers that a refund of this amount falls under.
 
-        A currency without tiers asks for two people, one of them a manager (design.md §7).
+        A currency without tiers asks for two people, one of them a manager, as the topmost does
+        (design.md §7).
         """
         for rule in self.refunds.tiers.get(amount.currency, []):
             ceiling = rule.up_to

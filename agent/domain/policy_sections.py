@@ -178,7 +178,7 @@ def _who_decides(policy: Policy) -> Section:
                     (
                         TOOLS["issue_refund"],
                         _other(policy.refunds.tiers),
-                        people(Tier(rest.role, rest.approvals)),
+                        people(rest.tier()),
                         at_deadline(policy, rest.at_deadline, policy.refunds.decide_within_s),
                     ),
                     *(
@@ -199,7 +199,9 @@ def _who_decides(policy: Policy) -> Section:
                 "Nobody decides on their own request, or on one that they edited themselves; only "
                 "to lower what the agent proposed is at once the editor's vote for it. Two votes "
                 "are two different people. One no ends a request, and takes the role in the table. "
-                "The role is looked up at the click: who cannot be verified does not decide."
+                "The role is looked up at the click, from Slack as it was at most a minute ago, or "
+                "where the table says so as it is after the click: who cannot be verified does not "
+                "decide."
             ),
         ),
     )
@@ -218,7 +220,7 @@ def _tier_rows(
             amount = f"{above} up to {ceiling}".strip()
             over = ceiling
         then = at_deadline(policy, rule.at_deadline, policy.refunds.decide_within_s)
-        yield TOOLS["issue_refund"], amount, people(Tier(rule.role, rule.approvals)), then
+        yield TOOLS["issue_refund"], amount, people(rule.tier()), then
 
 
 def _deadlines(policy: Policy) -> Section:

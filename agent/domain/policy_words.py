@@ -27,7 +27,11 @@ TOOLS: dict[str, str] = {
 
 
 def people(tier: Tier) -> str:
-    """Return who decides, e.g. `one refund manager`."""
+    """Return who decides, e.g. `one refund manager`, and whether they are looked up once more."""
+    return f"{_people(tier)}, looked up after the click" if tier.fresh_role else _people(tier)
+
+
+def _people(tier: Tier) -> str:
     role = ROLES[tier.role]
     if tier.approvals_needed == 1:
         return f"one {role}" if tier.role is not Role.ONCALL else "one person on call"

@@ -112,11 +112,13 @@ class Actor:
 class Tier:
     """Who may decide: `approvals_needed` distinct people, at least one of whom holds `role`.
 
-    Every voter holds at least `floor`; for one person it equals `role`.
+    Every voter holds at least `floor`; for one person it equals `role`. With `fresh_role` only a
+    role that was read after the click counts, or one that is granted by name.
     """
 
     role: Role
     approvals_needed: int = 1
+    fresh_role: bool = False
 
     def floor(self) -> Role:
         """Return the role that each single voter needs."""
@@ -131,19 +133,30 @@ class RoleProof(StrEnum):
     UNVERIFIED = "unverified"
 
 
-def prove_role(actor: Actor, role: Role, now: datetime) -> tuple[RoleProof, str]:
+def prove_role(
+    actor: Actor, role: Role, now: datetime, since: datetime | None = None
+) -> tuple[RoleProof, str]:
     """Tell whether the actor holds the role now, and the evidence for the audit.
 
-    A grant mirrored more than `ROLE_MAX_AGE` ago is no proof: the answer is UNVERIFIED unless
-    another grant proves the role.
+    A grant mirrored more than `ROLE_MAX_AGE` ago is no proof, nor is one mirrored before `since`:
+    the answer is UNVERIFIED unless another grant proves the role.
     """
     matching = [g for g in actor.grants if role in closure([g.role])]
     for grant in matching:
-        if grant.verified_at is None or now - grant.verified_at <= ROLE_MAX_AGE:
-            return RoleProof.HELD, f"{grant.role} by {grant.source}"
+        if _proves(grant, now, since):
+            read = "" if since is None or grant.verified_at is None else ", read since the click"
+            return RoleProof.HELD, f"{grant.role} by {grant.source}{read}"
     if matching:
-        return RoleProof.UNVERIFIED, f"{matching[0].source} not read for over 60 s"
+        missing = "for over 60 s" if since is None else "since the click"
+        return RoleProof.UNVERIFIED, f"{matching[0].source} not read {missing}"
     return RoleProof.ABSENT, "no grant"
+
+
+def _proves(grant: RoleGrant, now: datetime, since: datetime | None) -> bool:
+    """Tell whether a grant is proof now: one by name always, a mirrored one while it is new."""
+    if grant.verified_at is None:
+        return True
+    return now - grant.verified_at <= ROLE_MAX_AGE and (since is None or grant.verified_at >= since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +188,9 @@ def unread(role: Role, rosters: Iterable[Roster], now: datetime) -> str | None:
     return None
 
 
-def proven_roles(actor: Actor, now: datetime) -> frozenset[Role]:
+def proven_roles(actor: Actor, now: datetime, since: datetime | None = None) -> frozenset[Role]:
     """Return every role that the actor provably holds now, implied ones included."""
-    return closure(
-        grant.role
-        for grant in actor.grants
-        if grant.verified_at is None or now - grant.verified_at <= ROLE_MAX_AGE
-    )
+    return closure(grant.role for grant in actor.grants if _proves(grant, now, since))
 
 
 def closure(roles: Iterable[Role]) -> frozenset[Role]:
@@ -204,4 +213,5 @@ _RANK = {Role.ONCALL: 0, Role.REFUND_APPROVER: 1, Role.REFUND_MANAGER: 2}
 def higher_tier(one: Tier, other: Tier) -> Tier:
     """Return a tier that asks for no less than either."""
     role = max(one.role, other.role, key=_RANK.__getitem__)
-    return Tier(role, max(one.approvals_needed, other.approvals_needed))
+    fresh = one.fresh_role or other.fresh_role
+    return Tier(role, max(one.approvals_needed, other.approvals_needed), fresh)

@@ -21,7 +21,15 @@ from agent.domain.decision import (
 )
 from agent.domain.errors import Corrupt
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId
-from agent.domain.judgement import Counts, Denial, Lapsed, Register, judge, role_needed
+from agent.domain.judgement import (
+    Counts,
+    Denial,
+    Lapsed,
+    Register,
+    demand_fresh,
+    judge,
+    role_needed,
+)
 from agent.domain.payload import Payload
 from agent.domain.roles import (
     Actor,
@@ -58,14 +66,52 @@ class _Case:
         return self.actor.id if self.actor is not None else str(self.decision.identity)
 
 
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """The word would count, but the tier asks for a role that was read since the click.
+
+    Nothing is written. `identity` is the Slack account whose user groups are to be read.
+    """
+
+    decision: Decision
+    identity: Identity
+
+
 def decide(desk: Desk, decision: Decision) -> DecideAnswer:
     """Judge a person's word and, if it counts, write it down with all that follows.
 
-    Refusals are returned, so that their audit row and a lazy expiry are committed too.
+    Refusals are returned, so that their audit row and a lazy expiry are committed too. Where the
+    tier asks for it the person's role is read first, while they wait.
     """
+    if decision.clicked_at is None:
+        decision = replace(decision, clicked_at=desk.clock.now())
+    answer = decide_at_once(desk, decision)
+    if isinstance(answer, Unproven):
+        # What cannot be read leaves the role unproven, and the word is refused for it.
+        desk.rosters.refresh(answer.identity)
+        return decide_as_known(desk, decision)
+    return answer
+
+
+def decide_at_once(desk: Desk, decision: Decision) -> DecideAnswer | Unproven:
+    """Decide by what the desk knows, and leave it open where only the role is to be read."""
+    return _decided(desk, decision, final=False)
+
+
+def decide_as_known(desk: Desk, decision: Decision) -> DecideAnswer:
+    """Decide by what the desk knows; a role that is not proven by now is a refusal."""
+    answer = _decided(desk, decision, final=True)
+    if isinstance(answer, Unproven):
+        raise TypeError("a final answer leaves nothing open")
+    return answer
+
+
+def _decided(desk: Desk, decision: Decision, *, final: bool) -> DecideAnswer | Unproven:
     decision = replace(decision, reason=storable(decision.reason), note=storable(decision.note))
     reading = edit.read_for(desk, decision)
-    answer, case = retried(lambda: _decide(desk, decision, reading))
+    answer, case = retried(lambda: _decide(desk, decision, reading, final=final))
+    if isinstance(answer, Unproven):
+        return answer
     for lane in (Lane.EXECUTE, Lane.SLACK, Lane.TURN):
         desk.wake(lane)
     if case is not None:
@@ -74,8 +120,8 @@ def decide(desk: Desk, decision: Decision) -> DecideAnswer:
 
 
 def _decide(
-    desk: Desk, decision: Decision, reading: edit.Wanted | None
-) -> tuple[DecideAnswer, _Case | None]:
+    desk: Desk, decision: Decision, reading: edit.Wanted | None, *, final: bool
+) -> tuple[DecideAnswer | Unproven, _Case | None]:
     """Judge and write in one transaction; no case is returned for a damaged row."""
     with desk.store.transaction() as tx:
         # What people read of an approval depends on the switch.
@@ -91,6 +137,10 @@ def _decide(
         actor = people.find(tx, decision.identity)
         case = _Case(decision, approval, actor, desk.clock.now())
         case, judged = _judged(tx, desk, case)
+        if isinstance(judged, Counts):
+            judged = demand_fresh(judged, decision, case.now)
+        if not final and _waits_for_role(case, judged):
+            return Unproven(decision, _slack_identity(case)), case
         if isinstance(judged, Denial):
             return _refuse(tx, desk, case, judged), case
         return _apply(tx, desk, case, judged, reading), case
@@ -109,6 +159,17 @@ def _judged(tx: Tx, desk: Desk, case: _Case) -> tuple[_Case, Counts | Denial]:
             return case, found
         case _:
             assert_never(found)
+
+
+def _waits_for_role(case: _Case, judged: Counts | Denial) -> bool:
+    """Tell whether nothing but a role that was not read lately is in the way."""
+    unverified = isinstance(judged, Denial) and judged.code is RefusalCode.ROLE_UNVERIFIED
+    return unverified and case.approval is not None and case.approval.tier.fresh_role
+
+
+def _slack_identity(case: _Case) -> Identity:
+    subject = None if case.actor is None else case.actor.slack_subject()
+    return case.decision.identity if subject is None else Identity("slack", subject)
 
 
 def withdraw(
@@ -278,6 +339,7 @@ def _refuse(tx: Tx, desk: Desk, case: _Case, denial: Denial) -> Refused:
         "shown_hash": decision.shown_hash[:64],
         "approval_id": decision.approval_id[:64],
         "identity": str(decision.identity),
+        **decision.act,
     }
     fact = audit.Fact(
         AuditType.DECISION_REFUSED,
@@ -354,6 +416,7 @@ def _vote_data(case: _Case, counts: Counts) -> Payload:
         "reason": decision.reason.strip(),
         "note": decision.note.strip(),
         "break_glass": decision.break_glass,
+        **decision.act,
     }
 
 

@@ -214,6 +214,7 @@ def _supersede(tx: Tx, desk: Desk, change: Edit, new: Approval) -> Edited:
             "identity": str(change.decision.identity),
             "reason": reason,
             "new_approval_id": new.id,
+            **change.decision.act,
         },
         old.id,
     )

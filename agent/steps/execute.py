@@ -1,6 +1,6 @@
 """The stored payload is carried out once, and the outcome written down honestly (design.md §8)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.desk import Desk, Lane
@@ -295,6 +295,8 @@ def _stale(
     if approval.automatic and (held := _held(tx, approval)) is not None:
         return _Stale(_NEEDS_A_PERSON, held)
     demanded = effect.terms(desk.policy, approval.payload).tier
+    # How a role is proven is a matter of the click, which is over.
+    demanded = replace(demanded, fresh_role=approval.tier.fresh_role)
     if not approval.automatic and higher_tier(approval.tier, demanded) != approval.tier:
         asked = f"the policy now asks for {demanded.approvals_needed} x {demanded.role}"
         return _Stale(_OTHER_RULES, asked)

@@ -29,7 +29,7 @@ from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt
 from agent.steps.outcomes import Telling, show
 from agent.steps.repeat import forget_answers
 from agent.tools.effects import EffectAnswer, Recorded
-from storage import approvals, attempts, audit, breaker, heartbeats, outbox, runs
+from storage import approvals, attempts, audit, breaker, clicks, heartbeats, outbox, runs
 from storage.transaction import Tx
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,8 @@ def release_dead(desk: Desk) -> None:
             runs.release_owner(tx, owner)
         with desk.store.transaction() as tx:
             outbox.release(tx, owner, now)
-    for lane in (Lane.TURN, Lane.SLACK):
+            clicks.release(tx, owner, now)
+    for lane in (Lane.TURN, Lane.SLACK, Lane.CLICK):
         desk.wake(lane)
 
 

@@ -18,6 +18,10 @@ _HEADINGS: dict[RefusalCode, str] = {
     RefusalCode.TOO_EARLY: "Too early",
 }
 _ERROR_MAX = 1_900
+_BEING_CHECKED = (
+    "This takes longer than Slack waits. It goes on, and a message will tell you how it ended; "
+    "nothing has been lost."
+)
 
 
 def close(ack: Ack) -> None:
@@ -39,11 +43,17 @@ def refuse(ack: Ack, refused: Refused, invalid: Field | None = None) -> None:
             notice(ack, _HEADINGS.get(code, "Not possible"), refused.message)
 
 
+def checking(ack: Ack) -> None:
+    """Say that the answer comes in a message of its own."""
+    notice(ack, "Being checked", _BEING_CHECKED)
+
+
 def mark(ack: Ack, where: Field, text: str) -> None:
     """Keep the form open, with a sentence below the input that must change."""
     ack(response_action="errors", errors={where.value: text[:_ERROR_MAX]})
 
 
 def notice(ack: Ack, heading: str, text: str) -> None:
-    """Let the form say something instead."""
-    ack(response_action="update", view=notice_modal(heading, text))
+    """Let the form say something instead; what it lies upon closes with it, for that is past."""
+    view = {**notice_modal(heading, text), "clear_on_close": True}
+    ack(response_action="update", view=view)

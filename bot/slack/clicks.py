@@ -7,12 +7,12 @@ from functools import partial
 from slack_bolt import Ack
 
 from agent.domain.approvals import Approval, Status, Verdict
-from agent.domain.decision import Decision, RefusalCode, Refused, ReplyTo
+from agent.domain.decision import Decision, RefusalCode, Refused
 from agent.domain.judgement import Entitled
 from agent.domain.reviews import Review
 from agent.domain.roles import Channel, Role
 from agent.ports import DeliveryKind
-from agent.steps.ask_again import ask_again
+from agent.steps.kept import AskingAgain
 from agent.steps.permission import Order, Where, permit, refuse
 from agent.steps.reveal import reveal
 from agent.steps.review import answer_review
@@ -30,7 +30,6 @@ _ENDED = {
     Status.EXPIRED: (RefusalCode.EXPIRED, "Too late"),
     Status.SUPERSEDED: (RefusalCode.SUPERSEDED, "Replaced by an edit"),
 }
-_LATE = "Asked again: the new card is in the approvals channel."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,10 @@ class Clicks:
                     verdict=Verdict.APPROVE,
                     shown_hash=target.h,
                     channel=Channel.SLACK,
-                    reply_to=ReplyTo(click.channel_id, click.user.id),
+                    reply_to=click.reply_to,
+                    act={"action_ts": click.actions[0].action_ts, "rev": target.rev},
                 ),
+                click.reply_to,
             )
         ack()
 
@@ -146,15 +147,8 @@ class Clicks:
         if found := self._named(body):
             click, approval = found
             order = Order(click.identity, Channel.SLACK, "")
-            step = partial(ask_again, self.edge.desk, approval.id, order)
-
-            def late(answer: Approval | Refused) -> None:
-                if not isinstance(answer, Refused):
-                    self.edge.tell(click.channel_id, click.user.id, _LATE)
-                self._answer(click, approval, answer, DeliveryKind.CARD_UPDATE)
-
-            answer = self.edge.prompt.run(partial(self.edge.order, click.identity, step), late)
-            if answer is not None:
+            answer = self.edge.in_time(AskingAgain(approval.id, order), click.reply_to)
+            if isinstance(answer, Refused):
                 self._answer(click, approval, answer, DeliveryKind.CARD_UPDATE)
         ack()
 

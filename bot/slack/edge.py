@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -10,14 +10,26 @@ from slack_sdk import WebClient
 
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval
-from agent.domain.decision import DecideAnswer, Decision, RefusalCode, Refused
+from agent.domain.decision import DecideAnswer, Decision, RefusalCode, Refused, ReplyTo
 from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
 from agent.domain.roles import Actor, ActorKind, Channel, Identity
 from agent.ports import DeliveryKind, MessageRef
 from agent.steps.alerts import redraw_alert
-from agent.steps.decide import decide, note_unknown_click
+from agent.steps.check import Checking, submit
+from agent.steps.decide import Unproven, note_unknown_click
 from agent.steps.execute import report_corrupt
+from agent.steps.kept import (
+    DAMAGED,
+    Wish,
+    WishAnswer,
+    carry_out,
+    finish,
+    hand_over,
+    keep,
+    whisper,
+    words,
+)
 from agent.steps.outcomes import slack_message
 from bot.slack.blocks import Block
 from bot.slack.failures import CALL_ERRORS, failure_of
@@ -27,8 +39,6 @@ from storage import outbox, people
 from storage.outbox import Message
 
 _LOG = logging.getLogger(__name__)
-
-DAMAGED = "The stored request is damaged. Nobody can decide it; tell the people on call."
 
 CountDecision = Callable[[Decision, DecideAnswer], None]
 
@@ -48,11 +58,49 @@ class Edge:
     count: CountDecision
     prompt: Prompt = field(default_factory=Prompt)
 
-    def decide(self, decision: Decision) -> DecideAnswer:
-        """Decide and count the answer for the metrics."""
-        answer = decide(self.desk, decision)
-        self.count(decision, answer)
+    def decide(self, decision: Decision, reply_to: ReplyTo) -> DecideAnswer | Checking:
+        """Decide by the own database; where the role is read first, the person is told later."""
+        answer = submit(self.desk, self._clicked(decision), reply_to)
+        if not isinstance(answer, Checking):
+            self.count(decision, answer)
         return answer
+
+    def in_time(self, wish: Wish, reply_to: ReplyTo) -> DecideAnswer | Approval | Checking:
+        """Do what asks the outside on the way; one that is slow is answered when it is done.
+
+        What is wanted lies in a row meanwhile, so that the end of the process loses none of it.
+        """
+        kept = self._clicked(wish) if isinstance(wish, Decision) else wish
+        row_id = keep(self.desk, kept, reply_to)
+
+        def late(answer: WishAnswer) -> None:
+            if isinstance(answer, Unproven):
+                hand_over(self.desk, row_id)
+            else:
+                finish(self.desk, row_id, reply_to, words(kept, answer))
+                self._count(kept, answer)
+
+        try:
+            answer = self.prompt.run(partial(carry_out, self.desk, kept), late)
+        except Exception:
+            # The person reads that it failed, and may try again.
+            finish(self.desk, row_id, None)
+            raise
+        if answer is None:
+            return Checking()
+        if isinstance(answer, Unproven):
+            hand_over(self.desk, row_id)
+            return Checking()
+        finish(self.desk, row_id, None)
+        self._count(kept, answer)
+        return answer
+
+    def _clicked(self, decision: Decision) -> Decision:
+        return replace(decision, clicked_at=self.desk.clock.now())
+
+    def _count(self, wish: Wish, answer: DecideAnswer | Approval) -> None:
+        if isinstance(wish, Decision) and not isinstance(answer, Approval):
+            self.count(wish, answer)
 
     def order(self, identity: Identity, work: Callable[[], _Answer]) -> _Answer | Refused:
         """Carry out what a person wants beside deciding; a damaged row is reported and refused."""
@@ -66,13 +114,13 @@ class Edge:
 
     def tell(self, channel: str, user: str, text: str) -> None:
         """Let one person read something, through the outbox; without a channel directly."""
-        self._send(self._whisper(channel, user, text))
+        self._send(whisper(self.desk, ReplyTo(channel, user), text))
 
     def answer(self, click: Click, text: str, redraw: DeliveryKind, approval: Approval) -> None:
         """Let the clicker read why nothing came of it, and draw anew what they clicked on."""
         key = f"{redraw}_redraw:{approval.id}"
         self._send(
-            self._whisper(click.channel_id, click.user.id, text),
+            whisper(self.desk, ReplyTo(click.channel_id, click.user.id), text),
             slack_message(self.desk, redraw, key, {}, approval),
         )
 
@@ -81,11 +129,6 @@ class Edge:
         ts = click.container.message_ts
         if ts is not None:
             redraw_alert(self.desk, MessageRef(click.channel_id, ts))
-
-    def _whisper(self, channel: str, user: str, text: str) -> Message:
-        body: Payload = {"channel": channel, "user": user, "text": text}
-        key = f"ephemeral:{self.desk.ids.new('out')}"
-        return slack_message(self.desk, DeliveryKind.EPHEMERAL, key, body)
 
     def _send(self, *messages: Message) -> None:
         with self.desk.store.transaction() as tx:

@@ -10,8 +10,9 @@ from agent.domain.approvals import ApprovalView, Status
 from agent.domain.decision import RefusalCode
 from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
+from agent.steps.kept import DAMAGED
 from bot.slack.answers import notice
-from bot.slack.edge import DAMAGED, Edge
+from bot.slack.edge import Edge
 from bot.slack.lookup import slack_users
 from bot.slack.parts import People
 from bot.slack.payloads import Body, Click, Form, Typing, described, read, sender

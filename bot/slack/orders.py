@@ -10,10 +10,12 @@ from slack_bolt import Ack
 from agent.domain.approvals import Approval
 from agent.domain.decision import Refused
 from agent.domain.roles import Channel
+from agent.steps.check import Checking
+from agent.steps.kept import Settling
 from agent.steps.permission import Order
 from agent.steps.review import answer_review
 from agent.steps.revoke import revoke
-from agent.steps.settlement import Settlement, settle_unknown
+from agent.steps.settlement import Settlement
 from bot.slack import answers
 from bot.slack.edge import Edge
 from bot.slack.forms import DONE, NOT_DONE, evidence_kind
@@ -21,8 +23,7 @@ from bot.slack.intake import read_form
 from bot.slack.names import Field
 from bot.slack.payloads import Body, Form
 from bot.slack.states import is_settled, look_of, outcome
-from bot.slack.submissions import BEING_CHECKED
-from bot.slack.targets import ModalTarget, read_modal_target
+from bot.slack.targets import read_modal_target
 
 _PICK = "Pick one."
 
@@ -61,18 +62,17 @@ class Orders:
             answers.mark(ack, settlement, _PICK)
             return
         order = Order(form.identity, Channel.SLACK, form.text(Field.NOTE))
-        step = partial(settle_unknown, self.edge.desk, target.approval_id, settlement, order)
-        work = partial(self.edge.order, form.identity, step)
-        answer = self.edge.prompt.run(work, partial(self._tell_late, form, target))
+        wish = Settling(target.approval_id, settlement, order)
+        answer = self.edge.in_time(wish, form.reply_to(target.channel))
         match answer:
-            case None:
-                answers.notice(ack, "Being checked", BEING_CHECKED)
+            case Checking():
+                answers.checking(ack)
             case Refused():
                 answers.refuse(ack, answer, Field.REFERENCE)
-            case Approval() if is_settled(answer):
-                answers.close(ack)
-            case _:
+            case Approval() if not is_settled(answer):
                 answers.notice(ack, "Found out meanwhile", _found_out(answer))
+            case _:
+                answers.close(ack)
 
     def _carry_out(self, ack: Ack, form: Form, step: Callable[[], _Answer | Refused]) -> None:
         answer = self.edge.order(form.identity, step)
@@ -80,13 +80,6 @@ class Orders:
             answers.refuse(ack, answer)
         else:
             answers.close(ack)
-
-    def _tell_late(self, form: Form, target: ModalTarget, answer: Approval | Refused) -> None:
-        if isinstance(answer, Refused):
-            told = answer.message
-        else:
-            told = "It is settled." if is_settled(answer) else _found_out(answer)
-        self.edge.tell(target.channel, form.user.id, told)
 
 
 def _settlement(form: Form) -> Settlement | Field:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent.domain.decision import ReplyTo
 from agent.domain.payload import Payload
 from agent.domain.roles import Identity
 from bot.slack.names import INPUT
@@ -32,6 +33,7 @@ class _User(_Ref):
 class _Action(_Sent):
     action_id: str
     value: str | None = None
+    action_ts: str = ""
 
 
 class _Container(_Sent):
@@ -100,6 +102,11 @@ class Click(_Acting):
         return "" if self.view is None else self.view.private_metadata
 
     @property
+    def reply_to(self) -> ReplyTo:
+        """Return where the person reads what became of it."""
+        return ReplyTo(self.channel_id, self.user.id)
+
+    @property
     def in_modal(self) -> bool:
         """Tell whether the button lies in a modal, so that another one goes on top of it."""
         return self.view is not None and self.view.type == "modal"
@@ -130,6 +137,10 @@ class Form(_Acting):
     """A submitted modal."""
 
     view: _View
+
+    def reply_to(self, channel: str) -> ReplyTo:
+        """Return where the person reads what became of it: the channel it was opened from."""
+        return ReplyTo(channel, self.user.id)
 
     def text(self, name: Input) -> str:
         """Return what was typed into an input, empty if nothing was."""

@@ -32,7 +32,7 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class Member:
     """A Slack account as users.info describes it."""
 
     user_id: str
@@ -58,7 +58,7 @@ class _Seen:
     """Everything one look brought, before anything is written."""
 
     rosters: list[_Roster] = field(default_factory=list)
-    members: dict[str, _Member] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     # Sources of a role that could not be read, and why.
     missed: list[tuple[Role, str, str]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class _Seen:
     def miss(self, role: Role, handle: str, problem: str) -> None:
         """Note that the user group of a role could not be read."""
         self.problems.append(f"user group @{handle}: {problem}")
-        self.missed.append((role, _source(handle), problem))
+        self.missed.append((role, source_of(handle), problem))
 
 
 def sync_people(desk: Desk, client: WebClient, team_id: str) -> SyncReport:
@@ -95,7 +95,7 @@ def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
     for role, source in desk.policy.roles.items():
         handle = source.slack_user_group
         if handle is not None and isinstance(groups, str):
-            seen.missed.append((role, _source(handle), groups))
+            seen.missed.append((role, source_of(handle), groups))
         elif handle is not None and not isinstance(groups, str):
             _look_at_group(client, team_id, seen, role, (handle, groups.get(handle)))
         fixed = frozenset(_fixed_ids(source.slack_users, team_id, seen))
@@ -106,11 +106,12 @@ def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
         except CALL_ERRORS as error:
             seen.problems.append(f"user {user_id}: {failure_of(error).code}")
         else:
-            seen.members[user_id] = _member(user_id, user, team_id)
+            seen.members[user_id] = member_of(user_id, user, team_id)
     return seen
 
 
-def _source(handle: str) -> str:
+def source_of(handle: str) -> str:
+    """Return the name under which a user group's grants are stored."""
     return f"slack:{handle}"
 
 
@@ -139,7 +140,7 @@ def _look_at_group(
     except CALL_ERRORS as error:
         seen.miss(role, handle, failure_of(error).code)
         return
-    seen.rosters.append(_Roster(role, _source(handle), frozenset(users), group_id))
+    seen.rosters.append(_Roster(role, source_of(handle), frozenset(users), group_id))
 
 
 def _fixed_ids(named: list[str], team_id: str, seen: _Seen) -> Iterator[str]:
@@ -151,7 +152,8 @@ def _fixed_ids(named: list[str], team_id: str, seen: _Seen) -> Iterator[str]:
             seen.problems.append(f"fixed user {subject}: is not of this workspace")
 
 
-def _member(user_id: str, user: dict[str, Json], team_id: str) -> _Member:
+def member_of(user_id: str, user: dict[str, Json], team_id: str) -> Member:
+    """Read an account of users.info: who must never decide is a guest, a bot, or not active."""
     if user.get("is_bot") or user.get("is_workflow_bot"):
         kind = ActorKind.BOT
     elif user.get("is_restricted") or user.get("is_ultra_restricted"):
@@ -166,7 +168,7 @@ def _member(user_id: str, user: dict[str, Json], team_id: str) -> _Member:
     active = not (user.get("deleted") or outsider or unproven)
     ahead = user.get("tz_offset")
     ahead_s = ahead if isinstance(ahead, int) and abs(ahead) < _DAY_S else 0
-    return _Member(user_id, str(name)[:_NAME], kind, active, ahead_s)
+    return Member(user_id, str(name)[:_NAME], kind, active, ahead_s)
 
 
 def _write(
@@ -174,7 +176,7 @@ def _write(
 ) -> Iterator[audit.Fact]:
     known: dict[str, Actor] = {}
     for member in seen.members.values():
-        actor, fact = _upsert(tx, desk, member, f"{team_id}:{member.user_id}", seen_at)
+        actor, fact = store_member(tx, desk, member, f"{team_id}:{member.user_id}", seen_at)
         known[member.user_id] = actor
         people.saw_clock(tx, actor.id, member.ahead_s)
         if fact is not None:
@@ -193,7 +195,7 @@ def _write(
 def _forget(tx: Tx, desk: Desk) -> None:
     """Forget sources that the policy no longer names: they must not stand in anybody's way."""
     named = {
-        (role, _source(rules.slack_user_group))
+        (role, source_of(rules.slack_user_group))
         for role, rules in desk.policy.roles.items()
         if rules.slack_user_group is not None
     }
@@ -202,9 +204,10 @@ def _forget(tx: Tx, desk: Desk) -> None:
             people.forget_roster(tx, roster.role, roster.source)
 
 
-def _upsert(
-    tx: Tx, desk: Desk, member: _Member, subject: str, at: datetime
+def store_member(
+    tx: Tx, desk: Desk, member: Member, subject: str, at: datetime
 ) -> tuple[Actor, audit.Fact | None]:
+    """Store an account as it was read; a fact is returned when anything about it is new."""
     identity = Identity("slack", subject)
     before = people.find(tx, identity)
     if before is None:
@@ -223,7 +226,7 @@ def _upsert(
         "kind": actor.kind.value,
         "active": actor.active,
     }
-    return actor, _fact(actor.id, account)
+    return actor, actor_fact(actor.id, account)
 
 
 def _grant(
@@ -235,7 +238,7 @@ def _grant(
         actor = known[user_id]
         people.give(tx, actor.id, RoleGrant(roster.role, roster.source, verified_at))
         if actor.id not in held:
-            yield _fact(actor.id, _change("granted", roster))
+            yield actor_fact(actor.id, change_of("granted", roster.role, roster.source))
 
 
 def _revoke(tx: Tx, roster: _Roster, team_id: str) -> Iterator[audit.Fact]:
@@ -246,14 +249,16 @@ def _revoke(tx: Tx, roster: _Roster, team_id: str) -> Iterator[audit.Fact]:
         team, _, user_id = (subject or "").partition(":")
         if team == team_id and user_id not in roster.user_ids:
             people.take(tx, actor_id, roster.role, roster.source)
-            yield _fact(actor_id, _change("revoked", roster))
+            yield actor_fact(actor_id, change_of("revoked", roster.role, roster.source))
 
 
-def _change(what: str, roster: _Roster) -> Payload:
-    return {"change": what, "role": roster.role.value, "source": roster.source}
+def change_of(what: str, role: Role, source: str) -> Payload:
+    """Return what the trail keeps of a role given or taken."""
+    return {"change": what, "role": role.value, "source": source}
 
 
-def _fact(actor_id: ActorId, data: Payload) -> audit.Fact:
+def actor_fact(actor_id: ActorId, data: Payload) -> audit.Fact:
+    """Return the fact that something about a person has changed."""
     return audit.Fact(
         AuditType.ACTOR_CHANGED, "slack", Channel.SLACK, {"actor_id": actor_id, **data}
     )

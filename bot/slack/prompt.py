@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
+from threading import BoundedSemaphore
 from typing import TypeVar
 
 _LOG = logging.getLogger(__name__)
@@ -11,6 +12,9 @@ _LOG = logging.getLogger(__name__)
 # Slack counts three seconds from the click to the answer, both ways included.
 ANSWER_WITHIN_S = 1.8
 _WORKERS = 8
+# So many threads may wait for slow answers at once; the others stay free for quick ones.
+_SEATS = 2
+_SEAT_WITHIN_S = 0.3
 
 _Answer = TypeVar("_Answer")
 
@@ -18,22 +22,24 @@ _Answer = TypeVar("_Answer")
 class Prompt:
     """Runs steps that ask shop or provider on the way, while somebody waits in Slack.
 
-    A step is one or two short transactions around what it asks, so one that is cut off by the end
-    of the process has decided nothing, or all of it.
+    What is wanted lies in a row meanwhile (agent/steps/kept.py): one that is cut off by the end of
+    the process is taken up by another.
     """
 
     def __init__(self, within_s: float = ANSWER_WITHIN_S) -> None:
         """Wait at most `within_s` seconds for each piece of work; no thread starts before one."""
         self._within_s = within_s
+        self._seats = BoundedSemaphore(_SEATS)
         self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slack-prompt")
 
     def run(self, work: Callable[[], _Answer], late: Callable[[_Answer], None]) -> _Answer | None:
         """Return what `work` gives, or None when it takes too long: `late` is given it then.
 
-        Raises what `work` raises in time; what it raises later is logged.
+        Raises what `work` raises in time; what it raises later is logged. While others wait for
+        slow answers nobody waits long beside them.
         """
         future = self._pool.submit(work)
-        if wait((future,), timeout=self._within_s).done:
+        if self._is_done(future):
             return future.result()
         future.add_done_callback(partial(_finish, late))
         return None
@@ -43,6 +49,14 @@ class Prompt:
         future = self._pool.submit(work)
         future.add_done_callback(partial(_finish, _ignore))
         return future
+
+    def _is_done(self, future: Future[_Answer]) -> bool:
+        if not self._seats.acquire(timeout=_SEAT_WITHIN_S):
+            return future.done()
+        try:
+            return bool(wait((future,), timeout=self._within_s).done)
+        finally:
+            self._seats.release()
 
     def close(self) -> None:
         """Wait for what is under way and take no more."""

@@ -1,7 +1,6 @@
 """Submitted forms that decide: the same step as every door, answered inside the form."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TypedDict
 
 from slack_bolt import Ack
@@ -12,6 +11,7 @@ from agent.domain.decision import DecideAnswer, Decision, Edits, RefusalCode, Re
 from agent.domain.errors import Corrupt, InvalidInput
 from agent.domain.ids import ApprovalId
 from agent.domain.roles import Channel
+from agent.steps.check import Checking
 from bot.slack import answers
 from bot.slack.edge import Edge
 from bot.slack.edits import Problem, problem_of, read_edits
@@ -21,11 +21,6 @@ from bot.slack.names import Field
 from bot.slack.payloads import Body, Form
 from bot.slack.targets import ModalTarget, read_modal_target
 from storage import approvals
-
-BEING_CHECKED = (
-    "This takes longer than Slack waits. It goes on, and you will read here how it ended; nothing "
-    "has been lost."
-)
 
 
 class _More(TypedDict, total=False):
@@ -55,13 +50,10 @@ class Submissions:
         except InvalidInput as invalid:
             _mark(ack, problem_of(approval, str(invalid)))
             return
-        decide = partial(
-            self._decide, form, target, Verdict.EDIT, edits=wanted, reason=form.text(Field.REASON)
-        )
-        answer = self.edge.prompt.run(decide, partial(self._tell_late, form, target))
-        if answer is None:
-            answers.notice(ack, "Being checked", BEING_CHECKED)
-        elif isinstance(answer, Refused) and answer.code is RefusalCode.INVALID:
+        reason = form.text(Field.REASON)
+        word = _word(form, target, Verdict.EDIT, edits=wanted, reason=reason)
+        answer = self.edge.in_time(word, form.reply_to(target.channel))
+        if isinstance(answer, Refused) and answer.code is RefusalCode.INVALID:
             _mark(ack, problem_of(approval, answer.message))
         else:
             _show(ack, answer)
@@ -85,7 +77,8 @@ class Submissions:
     def review(self, body: Body, ack: Ack) -> None:
         """Approve what the form has shown in full."""
         if found := read_form(self.edge, body, ack, read_modal_target):
-            _show(ack, self._decide(*found, Verdict.APPROVE))
+            form, target = found
+            _show(ack, self._decide(form, target, Verdict.APPROVE))
 
     def break_glass(self, body: Body, ack: Ack) -> None:
         """Approve alone, above the tier, with a reason for the people on call."""
@@ -104,29 +97,34 @@ class Submissions:
 
     def _decide(
         self, form: Form, target: ModalTarget, verdict: Verdict, **more: Unpack[_More]
-    ) -> DecideAnswer:
-        return self.edge.decide(
-            Decision(
-                approval_id=target.approval_id,
-                identity=form.identity,
-                verdict=verdict,
-                shown_hash=target.h,
-                channel=Channel.SLACK,
-                **more,
-            ),
-        )
-
-    def _tell_late(self, form: Form, target: ModalTarget, answer: DecideAnswer) -> None:
-        told = answer.message if isinstance(answer, Refused) else "Your edit is saved."
-        self.edge.tell(target.channel, form.user.id, told)
+    ) -> DecideAnswer | Checking:
+        word = _word(form, target, verdict, **more)
+        return self.edge.decide(word, form.reply_to(target.channel))
 
 
 def _mark(ack: Ack, problem: Problem) -> None:
     answers.mark(ack, problem.where, problem.words)
 
 
-def _show(ack: Ack, answer: DecideAnswer, invalid: Field | None = None) -> None:
-    if isinstance(answer, Refused):
-        answers.refuse(ack, answer, invalid)
-    else:
-        answers.close(ack)
+def _word(form: Form, target: ModalTarget, verdict: Verdict, **more: Unpack[_More]) -> Decision:
+    return Decision(
+        approval_id=target.approval_id,
+        identity=form.identity,
+        verdict=verdict,
+        shown_hash=target.h,
+        channel=Channel.SLACK,
+        act={"view_id": form.view.id, "rev": target.rev},
+        **more,
+    )
+
+
+def _show(
+    ack: Ack, answer: DecideAnswer | Approval | Checking, invalid: Field | None = None
+) -> None:
+    match answer:
+        case Checking():
+            answers.checking(ack)
+        case Refused():
+            answers.refuse(ack, answer, invalid)
+        case _:
+            answers.close(ack)

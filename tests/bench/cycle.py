@@ -30,6 +30,7 @@ from agent.ports import (
 )
 from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.embedded_shop import EmbeddedShop
+from agent.providers.no_rosters import NoRosters
 from agent.providers.shopify_csv import import_orders, read_orders
 from agent.providers.sink_mail import NoMailer
 from agent.providers.system import SystemClock, SystemIds
@@ -239,6 +240,7 @@ def bench_over(url: str) -> Iterator[Bench]:
         mailer=NoMailer(),
         flags=EmbeddedFlags(store, clock, ids),
         model=StubModel(),
+        rosters=NoRosters(),
         replica="srv-bench",
         wake=lambda _lane: None,
     )

@@ -22,8 +22,10 @@ from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.ledger_payments import LedgerPayments
 from agent.providers.mail_message import Sender
+from agent.providers.no_rosters import NoRosters
 from agent.providers.sink_mail import SinkMailer
 from agent.steps.announce import announce
+from agent.steps.check import check_click
 from agent.steps.decide import decide
 from agent.steps.execute import execute_due
 from agent.steps.permission import Order
@@ -127,8 +129,12 @@ class Story:
 
     def rests(self) -> None:
         """Run every worker until none has anything left to do."""
-        while any([take_turn(self.desk), execute_due(self.desk), self.delivers()]):
+        while any([self.checks(), take_turn(self.desk), execute_due(self.desk), self.delivers()]):
             pass
+
+    def checks(self) -> bool:
+        """Work on the kept click that is due first."""
+        return check_click(self.desk, lambda _decision, _answer: None)
 
     def tells(self) -> None:
         """Let everybody hear what is new, and carry nothing out."""
@@ -349,6 +355,7 @@ def tell_story(
         mailer=SinkMailer(store, clock, SENDER),
         flags=EmbeddedFlags(store, clock, ids),
         model=model,
+        rosters=NoRosters(),
         replica="srv-test",
         wake=woken.append,
     )

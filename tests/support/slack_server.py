@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from bot.slack.listeners import dispatch, slack_app
 from bot.slack.names import INPUT
 from bot.slack.people import SyncReport, sync_people
 from bot.slack.prompt import Prompt
+from bot.slack.rosters import SlackRosters
 from storage import cards
 from storage.transaction import Store
 from tests.support.desk import Story, tell_story
@@ -227,6 +228,8 @@ def slack_story(
         quick = web_client(BOT_TOKEN, base_url, timeout_s=INTERACTIVE_TIMEOUT_S)
         patient = web_client(BOT_TOKEN, base_url, timeout_s=OUTBOX_TIMEOUT_S)
         prompt = KeptPrompt()
+        rosters = SlackRosters(told.desk, quick, slack.config.team_id)
+        told.desk = replace(told.desk, rosters=rosters)
         edge = Edge(told.desk, quick, slack.config.team_id, uncounted, prompt)
         bolt = slack_app(edge, SIGNING_SECRET)
         servers.desk.app = desk_app(bolt)

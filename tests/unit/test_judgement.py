@@ -19,6 +19,7 @@ from agent.domain.judgement import (
     Denial,
     Lapsed,
     Register,
+    demand_fresh,
     hash_shown,
     judge,
 )
@@ -398,3 +399,31 @@ def test_what_ends_a_decision_of_two_takes_the_tiers_own_role(
     )
     judged = judge(row, actor(*roles), word, (), HELD_BY_SOME, START)
     assert isinstance(judged, Counts) is counts
+
+
+def test_a_tier_that_asks_for_it_lets_a_word_count_with_a_role_read_since_the_click() -> None:
+    row = approval(tier=Tier(Role.REFUND_MANAGER, 2, fresh_role=True))
+    word = replace(decision(row), clicked_at=START)
+    late, early = START, START - timedelta(seconds=30)
+
+    def counts(*grants: RoleGrant, tier: Tier | None = None) -> Counts:
+        who = actor(grants=grants)
+        asked = row if tier is None else replace(row, tier=tier)
+        judged = judge(asked, who, word, (), HELD_BY_SOME, START)
+        assert isinstance(judged, Counts)
+        return judged
+
+    read = RoleGrant(Role.REFUND_APPROVER, "slack:a", late)
+    unread = RoleGrant(Role.REFUND_MANAGER, "slack:m", early)
+    fresh = demand_fresh(counts(read, unread), word, START)
+    assert isinstance(fresh, Counts)
+    # The role that was not read again does not count towards the two either.
+    assert fresh.roles == {Role.REFUND_APPROVER}
+    assert fresh.evidence == "refund_approver by slack:a, read since the click"
+    stale = demand_fresh(counts(unread), word, START)
+    assert isinstance(stale, Denial)
+    assert stale.code is RefusalCode.ROLE_UNVERIFIED
+    # Without a time of the click the moment itself is meant.
+    assert isinstance(demand_fresh(counts(unread), decision(row), START), Denial)
+    asked_of_others = counts(unread, tier=Tier(Role.REFUND_MANAGER, 2))
+    assert demand_fresh(asked_of_others, word, START) is asked_of_others

@@ -71,11 +71,13 @@ def test_a_limit_is_read_in_its_currency() -> None:
         pytest.param(usd("500.00"), Tier(APPROVER), id="500.00"),
         pytest.param(usd("500.01"), Tier(MANAGER), id="500.01"),
         pytest.param(usd("2000.00"), Tier(MANAGER), id="2,000.00"),
-        pytest.param(usd("2000.01"), Tier(MANAGER, 2), id="2,000.01"),
-        pytest.param(Money(MAX_MINOR, "USD"), Tier(MANAGER, 2), id="the most"),
+        pytest.param(usd("2000.01"), Tier(MANAGER, 2, fresh_role=True), id="2,000.01"),
+        pytest.param(Money(MAX_MINOR, "USD"), Tier(MANAGER, 2, fresh_role=True), id="the most"),
         pytest.param(Money(75_000, "JPY"), Tier(APPROVER), id="75,000 yen"),
         pytest.param(Money(75_001, "JPY"), Tier(MANAGER), id="75,001 yen"),
-        pytest.param(Money(1, "CHF"), Tier(MANAGER, 2), id="francs, which have no tiers"),
+        pytest.param(
+            Money(1, "CHF"), Tier(MANAGER, 2, fresh_role=True), id="francs, which have no tiers"
+        ),
     ],
 )
 def test_who_may_decide_depends_on_the_amount(amount: Money, tier: Tier) -> None:

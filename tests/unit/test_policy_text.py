@@ -153,7 +153,7 @@ def test_a_policy_that_lets_nothing_run_says_so() -> None:
     assert told["an unchanged template to the customer's own address"] == ("never", "always")
     assert told["any score"] == ("never", "always")
     assert "There are none" in paragraphs(none, "E-mail templates")
-    two = "two refund approvers, at least one of them a refund manager"
+    two = "two refund approvers, at least one of them a refund manager, looked up after the click"
     assert rows(none, "Who decides on what waits")[0] == (
         "Refund (issue_refund)",
         "any currency",
@@ -164,7 +164,7 @@ def test_a_policy_that_lets_nothing_run_says_so() -> None:
 
 def test_each_tier_says_from_where_to_where() -> None:
     told = [row[1:] for row in rows(SHIPPED, "Who decides on what waits")]
-    two = "two refund approvers, at least one of them a refund manager"
+    two = "two refund approvers, at least one of them a refund manager, looked up after the click"
     more = "the refund managers have 30 minutes more, then it expires"
     assert told[:3] == [
         ("up to 500.00 USD", "one refund approver", "it expires"),

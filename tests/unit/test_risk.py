@@ -353,7 +353,9 @@ def test_whatever_is_let_through_is_there_to_be_refunded(
         pytest.param("500.00", "USD", OVER, Tier(APPROVER), id="an approver up to 500.00"),
         pytest.param("500.01", "USD", OVER, Tier(MANAGER), id="a manager from 500.01"),
         pytest.param("2000.00", "USD", OVER, Tier(MANAGER), id="up to 2,000.00"),
-        pytest.param("2000.01", "USD", OVER, Tier(MANAGER, 2), id="two people above"),
+        pytest.param(
+            "2000.01", "USD", OVER, Tier(MANAGER, 2, fresh_role=True), id="two people above"
+        ),
         pytest.param(
             "20.00", "EUR", (Reason.NO_LIMIT_FOR_CURRENCY,), Tier(APPROVER), id="no limit in euro"
         ),
@@ -361,7 +363,7 @@ def test_whatever_is_let_through_is_there_to_be_refunded(
             "0.01",
             "CHF",
             (Reason.NO_LIMIT_FOR_CURRENCY,),
-            Tier(MANAGER, 2),
+            Tier(MANAGER, 2, fresh_role=True),
             id="neither limit nor tiers in francs",
         ),
     ],

@@ -16,6 +16,7 @@ from agent.domain.roles import (
     closure,
     higher_tier,
     prove_role,
+    proven_roles,
     quorum_reached,
 )
 from tests.support.builders import ANN, BOB, MIA, actor
@@ -215,3 +216,28 @@ def test_a_person_may_have_no_account_in_shop_or_slack() -> None:
     bare = actor(identities=(Identity("token", "tok_1"),))
     assert bare.customer_ids() == frozenset()
     assert bare.slack_subject() is None
+
+
+def test_a_role_read_since_the_click_is_one_read_at_the_click_or_after_it() -> None:
+    now, click = START, START - timedelta(seconds=10)
+    in_time, before = timedelta(seconds=10), timedelta(seconds=10) + TICK
+    told = prove_role(actor(grants=(mirrored(APPROVER, in_time),)), APPROVER, now, click)
+    assert told == (RoleProof.HELD, "refund_approver by slack:refunds, read since the click")
+    told = prove_role(actor(grants=(mirrored(APPROVER, before),)), APPROVER, now, click)
+    assert told == (RoleProof.UNVERIFIED, "slack:refunds not read since the click")
+    # What is granted by name is not read anywhere, and a reading that came too late proves nothing.
+    assert prove_role(actor(grants=(fixed(APPROVER),)), APPROVER, now, click) == (
+        RoleProof.HELD,
+        "refund_approver by fixed",
+    )
+    long_ago = START - timedelta(hours=1)
+    old = actor(grants=(mirrored(MANAGER, ROLE_MAX_AGE + TICK), mirrored(APPROVER, ROLE_MAX_AGE)))
+    assert prove_role(old, MANAGER, now, long_ago)[0] is RoleProof.UNVERIFIED
+    assert proven_roles(old, now, long_ago) == {APPROVER}
+    assert proven_roles(old, now, click) == frozenset()
+
+
+def test_a_tier_that_asks_for_a_fresh_role_is_higher_than_one_that_does_not() -> None:
+    fresh = Tier(APPROVER, fresh_role=True)
+    assert higher_tier(fresh, Tier(MANAGER, 2)) == Tier(MANAGER, 2, fresh_role=True)
+    assert higher_tier(Tier(MANAGER), Tier(MANAGER)) == Tier(MANAGER)

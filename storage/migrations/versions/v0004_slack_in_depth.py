@@ -107,6 +107,9 @@ def upgrade() -> None:
     )
     op.add_column("approvals", sa.Column("shown_at", sa.BigInteger(), nullable=True))
     op.add_column(
+        "approvals", sa.Column("fresh_role", sa.Integer(), nullable=False, server_default="0")
+    )
+    op.add_column(
         "approvals", sa.Column("pinged", sa.Integer(), nullable=False, server_default="0")
     )
     op.add_column(
@@ -170,7 +173,7 @@ def downgrade() -> None:
     op.drop_column("rosters", "group_id")
     for column in (
         *("extra_s", "waits_since", "taken_at", "taken_by"),
-        *("escalations", "pinged", "shown_at"),
+        *("escalations", "pinged", "shown_at", "fresh_role"),
     ):
         op.drop_column("approvals", column)
     op.drop_table("homes")
