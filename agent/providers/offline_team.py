@@ -83,8 +83,8 @@ def tell_team(turn: Turn, asked: Mapping[str, object], offered: frozenset[str]) 
 
 def _wrote(earlier: Sequence[ChatMessage]) -> list[str]:
     said = [m.content for m in earlier if m.role == "user" and m.content.strip()]
-    quoted = [f'"{quote(text, _QUOTED)}"' for text in said[-_MOST_WORDS:]]
-    return [f"The customer wrote: {', then '.join(quoted)}."] if quoted else []
+    quoted = [f'"{quote(text, _QUOTED).rstrip(".")}"' for text in said[-_MOST_WORDS:]]
+    return [f"The customer wrote {', then '.join(quoted)}."] if quoted else []
 
 
 def _asked_for(turn: Turn, asked: Mapping[str, object]) -> list[str]:

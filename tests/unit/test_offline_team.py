@@ -118,7 +118,7 @@ def test_the_team_hears_what_was_said_asked_for_and_seen() -> None:
     assert talk.tools == ["lookup_order"]
     for part in (
         "No picture and no file was sent",
-        f'The customer wrote: "{REFUND}".',
+        f'The customer wrote "{REFUND}".',
         "I asked for a refund of 120.00 USD on ORD-1001 (confidence 0.97, a part of it)",
         "The shop shows ORD-1001",
         "160.00 USD of ORD-1001 can still be refunded.",

@@ -306,6 +306,8 @@ export class ChatPanel {
 
 /** Return the line below a question of the team: until when an answer helps. */
 function answerLine(by) {
-  const when = h("time", { datetime: by.toISOString() }, `${clock(by)}, ${day(by)}`);
+  const isToday = by.toDateString() === new Date().toDateString();
+  const words = isToday ? clock(by) : `${clock(by)}, ${day(by)}`;
+  const when = h("time", { datetime: by.toISOString() }, words);
   return h("span", { class: "turn-deadline" }, "Please answer by ", when);
 }

@@ -21,6 +21,7 @@ const SIGNS = {
   raising_hand: "🙋",
   rotating_light: "🚨",
   slightly_smiling_face: "🙂",
+  speech_balloon: "💬",
   tada: "🎉",
   thumbsup: "👍",
   "+1": "👍",
