@@ -59,6 +59,7 @@ from bot.settings import Settings, load_policy, load_settings, sandbox_refusal
 from bot.slack.channels import Channels, SlackNotReady, check_channels, identify
 from bot.slack.client import INTERACTIVE_TIMEOUT_S, OUTBOX_TIMEOUT_S, SlackNotifier, web_client
 from bot.slack.edge import Edge
+from bot.slack.homes import HomeWatch
 from bot.slack.listeners import dispatch, slack_app
 from bot.slack.people import sync_people
 from bot.slack.rosters import SlackRosters
@@ -374,6 +375,7 @@ def _assemble(
         Lane.EXECUTE: partial(execute_due, desk),
         Lane.SLACK: partial(announce, desk, side.notifier),
         Lane.CLICK: partial(check_click, desk, side.metrics.count_decision),
+        Lane.HOME: HomeWatch(desk).refresh,
     }
     scheduled: tuple[Job, ...] = (
         Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),

@@ -16,6 +16,7 @@ class Lane(StrEnum):
     EXECUTE = "execute"
     SLACK = "slack"
     CLICK = "click"
+    HOME = "home"
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,6 +321,7 @@ class DeliveryKind(StrEnum):
     PING_LINE = "ping_line"
     DIGEST = "digest"
     DAILY_DIGEST = "daily_digest"
+    HOME = "home"
 
 
 @dataclass(frozen=True, slots=True)

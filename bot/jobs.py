@@ -22,7 +22,7 @@ from storage import heartbeats
 
 log = logging.getLogger(__name__)
 
-_WORKERS = {Lane.TURN: 3, Lane.EXECUTE: 2, Lane.SLACK: 1, Lane.CLICK: 2}
+_WORKERS = {Lane.TURN: 3, Lane.EXECUTE: 2, Lane.SLACK: 1, Lane.CLICK: 2, Lane.HOME: 1}
 _NET_INTERVAL_S = 1
 _BEAT_INTERVAL_S = 5
 _DRAIN_S = 3.0

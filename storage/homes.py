@@ -19,6 +19,7 @@ _OPEN = text(
     "shown = NULL"
 )
 _NOTE = update(homes).where(homes.c.subject == bindparam("who")).values(shown=bindparam("mark"))
+_FORGET = delete(homes).where(homes.c.subject == bindparam("who"))
 _CLOSE = delete(homes).where(homes.c.opened_at < bindparam("before"))
 # Each is one row of numbers that differ when something differs. Times are counted from `since`, so
 # that their sum fits a number of either database.
@@ -82,6 +83,11 @@ def open_since(tx: Tx, since: datetime) -> tuple[Home, ...]:
 def note_shown(tx: Tx, subject: str, mark: str) -> None:
     """Note what Slack has been given."""
     tx.change(_NOTE, who=subject, mark=mark)
+
+
+def close(tx: Tx, subject: str) -> None:
+    """Forget somebody's tab."""
+    tx.change(_FORGET, who=subject)
 
 
 def close_before(tx: Tx, before: datetime) -> int:

@@ -1,6 +1,7 @@
 """What the world must hear: written with the fact, delivered at least once, then deleted."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -195,6 +196,11 @@ def give_up(tx: Tx, row_id: str, problem: str) -> None:
 def revive(tx: Tx, now: datetime) -> int:
     """Make every given-up message due again: a person may have mended what stood in its way."""
     return tx.change(_REVIVE, now=to_micros(now))
+
+
+def on_their_way(tx: Tx, keys: Sequence[str]) -> frozenset[str]:
+    """Return which of the keys have a message on its way."""
+    return frozenset(key for key in keys if tx.one(_EXISTS, key=key) is not None)
 
 
 def next_due(tx: Tx, lane: str) -> datetime | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from sqlalchemy import bindparam, func, or_, select, text
+from sqlalchemy import bindparam, exists, func, or_, select, text
 
 from agent.domain.approvals import Approval, Verdict, Vote
 from agent.domain.errors import Corrupt
@@ -54,11 +54,23 @@ _DEEDS = (
     .order_by(decisions.c.at.desc(), decisions.c.id.desc())
     .limit(bindparam("most"))
 )
-# An edit and the vote that it was are one act, at one moment.
+_VOTE = decisions.alias("vote")
+# An edit that was the person's vote, too: both are of the same moment.
+_IS_A_VOTE_TOO = exists().where(
+    approvals.c.id == decisions.c.approval_id,
+    _VOTE.c.approval_id == approvals.c.superseded_by,
+    _VOTE.c.at == decisions.c.at,
+    _VOTE.c.actor_id == decisions.c.actor_id,
+)
 _ACTS = (
-    select(func.count(decisions.c.at.distinct()).label("n"))
+    select(func.count().label("n"))
+    .select_from(decisions)
     .join(actors, actors.c.id == decisions.c.actor_id)
-    .where(decisions.c.at >= bindparam("since"), _IS_ME)
+    .where(
+        decisions.c.at >= bindparam("since"),
+        _IS_ME,
+        or_(decisions.c.verdict != Verdict.EDIT.value, ~_IS_A_VOTE_TOO),
+    )
 )
 _OF_ORDER = (
     select(approvals.c.id)
@@ -111,7 +123,7 @@ def deeds(tx: Tx, actor_id: ActorId, since: datetime, most: int) -> tuple[Deed, 
 
 
 def count_deeds(tx: Tx, actor_id: ActorId, since: datetime) -> int:
-    """Return how often a person has decided since a moment."""
+    """Return how often a person has decided since a moment; an edit that was a vote is one act."""
     row = tx.one(_ACTS, actor=actor_id, since=to_micros(since))
     return 0 if row is None else int(row["n"])
 

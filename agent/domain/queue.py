@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from agent.domain.approvals import Approval, Verdict, Vote
-from agent.domain.deadlines import is_past
 from agent.domain.decision import Decision
 from agent.domain.ids import ApprovalId
 from agent.domain.judgement import Counts, Register, judge
@@ -116,7 +115,7 @@ def _is_for(waiting: Waiting, actor: Actor, now: datetime) -> bool:
     if isinstance(judge(approval, actor, word, waiting.votes, Register(), now), Counts):
         return True
     own = approval.customer_id in actor.customer_ids()
-    return is_taken_by(approval, actor) and not own and not is_past(approval.expires_at, now)
+    return is_taken_by(approval, actor) and not own and approval.is_open(now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +156,11 @@ class Deed:
 def deeds_of(acts: Iterable[Deed]) -> tuple[Deed, ...]:
     """Return what a person did, newest first; an edit that was their vote too is one act."""
     known = list(acts)
-    voted = {deed.approval.id for deed in known if deed.verdict is not Verdict.EDIT}
+    voted = {(deed.approval.id, deed.at) for deed in known if deed.verdict is not Verdict.EDIT}
     own = [
         deed
         for deed in known
-        if deed.verdict is not Verdict.EDIT or deed.approval.superseded_by not in voted
+        if deed.verdict is not Verdict.EDIT or (deed.approval.superseded_by, deed.at) not in voted
     ]
     return tuple(sorted(own, key=lambda deed: (deed.at, deed.approval.id), reverse=True))
 

@@ -178,6 +178,8 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
             return "update"
         case DeliveryKind.EPHEMERAL:
             return f"user:{body['user']}"
+        case DeliveryKind.HOME:
+            return "home"
         case _:
             return "oncall"
 

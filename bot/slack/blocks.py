@@ -55,6 +55,11 @@ def context(*elements: Block) -> Block:
     return {"type": "context", "elements": list(elements)}
 
 
+def divider() -> Block:
+    """Return a thin line."""
+    return {"type": "divider"}
+
+
 def actions(block_id: str, *elements: Block) -> Block:
     """Return a row of buttons."""
     return {"type": "actions", "block_id": block_id, "elements": list(elements)}
@@ -101,19 +106,29 @@ def emoji(name: str) -> Block:
     return {"type": "emoji", "name": name}
 
 
-def moment(at: datetime) -> Block:
+def moment(at: datetime, *styles: Literal["bold", "italic"]) -> Block:
     """Return a time in the reader's own zone, for a rich text."""
-    return {
-        "type": "date",
-        "timestamp": int(at.timestamp()),
-        "format": _TIME_FORMAT,
-        "fallback": utc(at),
-    }
+    return _date(at, _TIME_FORMAT, utc(at), *styles)
+
+
+def ago(at: datetime) -> Block:
+    """Return how long ago something was, as the reader's own client counts it."""
+    return _date(at, "{ago}", f"at {utc(at)}")
 
 
 def moment_token(at: datetime) -> str:
     """Return a time in the reader's own zone, for mrkdwn."""
     return f"<!date^{int(at.timestamp())}^{_TIME_FORMAT}|{utc(at)}>"
+
+
+def _date(at: datetime, form: str, instead: str, *styles: str) -> Block:
+    found: Block = {
+        "type": "date",
+        "timestamp": int(at.timestamp()),
+        "format": form,
+        "fallback": instead,
+    }
+    return found | {"style": dict.fromkeys(styles, True)} if styles else found
 
 
 def utc(at: datetime) -> str:

@@ -5,15 +5,26 @@ from typing import Literal
 from agent.domain.approvals import Approval, ApprovalView, Status
 from agent.domain.escalation import Level
 from bot.slack.blocks import Block, button, plain
-from bot.slack.names import Action
+from bot.slack.names import Action, numbered
 from bot.slack.targets import AlertTarget, BreakerTarget, PingTarget, StopTarget, Target
 
 Style = Literal["primary", "danger"] | None
 
 
-def on(approval: Approval, action: Action, label: str, style: Style = None) -> Block:
-    """Return a button about an approval; its value is the approval's `Target`."""
-    return button(action, label, Target.of(approval).text(), style)
+def on(
+    approval: Approval,
+    action: Action,
+    label: str,
+    style: Style = None,
+    *,
+    number: int | None = None,
+) -> Block:
+    """Return a button about an approval; its value is the approval's `Target`.
+
+    `number` tells it apart from others of its kind in the same message.
+    """
+    found = button(action, label, Target.of(approval).text(), style)
+    return found if number is None else found | {"action_id": numbered(action, number)}
 
 
 def row_id(view: ApprovalView) -> str:

@@ -24,6 +24,7 @@ from bot.slack.card_posts import CardPosts
 from bot.slack.channels import Channels
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
 from bot.slack.groups import read_groups
+from bot.slack.homes import HomeTabs
 from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
 from bot.slack.ping_posts import PingPosts
@@ -56,6 +57,7 @@ class SlackNotifier(Notifier):
         self._cards = CardPosts(self._posting, channels.approvals, store, clock)
         self._alerts = AlertPosts(self._posting, channels.oncall)
         self._pings = PingPosts(self._posting, channels, self._cards, store)
+        self._homes = HomeTabs(client, store, clock)
         self._store = store
 
     @override
@@ -77,8 +79,8 @@ class SlackNotifier(Notifier):
                 return self._reply(delivery, needed(delivery))
             case DeliveryKind.QUESTION | DeliveryKind.ANSWER:
                 return self._speak(delivery, needed(delivery))
-            case DeliveryKind.EPHEMERAL:
-                return self._whisper(delivery)
+            case DeliveryKind.EPHEMERAL | DeliveryKind.HOME:
+                return self._to_one(delivery)
             case DeliveryKind.REVIEW:
                 return self._post_review(delivery, needed(delivery))
             case DeliveryKind.REVIEW_UPDATE:
@@ -123,6 +125,11 @@ class SlackNotifier(Notifier):
             return self._cards.not_posted_yet(delivery)
         root = delivery.refs[0]
         return self._posting.post_once(delivery, root.channel, note, root.ts)
+
+    def _to_one(self, delivery: Delivery) -> Delivered:
+        """Give something to one person alone: their Home tab, or words that nobody else reads."""
+        is_home = delivery.kind is DeliveryKind.HOME
+        return self._homes.publish(delivery) if is_home else self._whisper(delivery)
 
     def _whisper(self, delivery: Delivery) -> Delivered:
         body = delivery.body

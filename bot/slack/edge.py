@@ -63,6 +63,7 @@ class Edge:
         answer = submit(self.desk, self._clicked(decision), reply_to)
         if not isinstance(answer, Checking):
             self.count(decision, answer)
+        self.desk.wake(Lane.HOME)
         return answer
 
     def in_time(self, wish: Wish, reply_to: ReplyTo) -> DecideAnswer | Approval | Checking:
@@ -101,16 +102,19 @@ class Edge:
     def _count(self, wish: Wish, answer: DecideAnswer | Approval) -> None:
         if isinstance(wish, Decision) and not isinstance(answer, Approval):
             self.count(wish, answer)
+        self.desk.wake(Lane.HOME)
 
     def order(self, identity: Identity, work: Callable[[], _Answer]) -> _Answer | Refused:
         """Carry out what a person wants beside deciding; a damaged row is reported and refused."""
         try:
-            return work()
+            answer = work()
         except Corrupt as corrupt:
             report_corrupt(self.desk, corrupt)
             code = RefusalCode.PAYLOAD_CHANGED
             self.note_refused(identity, code, {"approval_id": corrupt.approval_id})
             return Refused(code, DAMAGED)
+        self.desk.wake(Lane.HOME)
+        return answer
 
     def tell(self, channel: str, user: str, text: str) -> None:
         """Let one person read something, through the outbox; without a channel directly."""

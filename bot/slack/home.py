@@ -1,110 +1,155 @@
-"""The App Home tab: what waits for a person, oldest first; pure."""
+"""The App Home tab: what waits for its reader, how the desk stands, what they did today; pure."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from agent.domain.approvals import ApprovalView
+from agent.domain.queue import Page, Seat, Standing, Waiting
+from agent.domain.roles import Actor
+from agent.steps.queue import Look
 from bot.slack.blocks import (
     Block,
     actions,
+    button,
     context,
+    divider,
     header,
-    line,
-    lines,
-    moment,
     moment_token,
     ours,
-    plain,
-    rich,
     section,
-    word,
 )
-from bot.slack.buttons import lift_button, on
-from bot.slack.forms import stop_words
-from bot.slack.names import Action
-from bot.slack.states import progress_words, subject, tier_words, what
+from bot.slack.names import COMMAND, Action
+from bot.slack.rows import deed_row, waiting_row
+from bot.slack.standing import switch_blocks
+from bot.slack.targets import ShowTarget, TurnTarget
 from bot.slack.text import clip, visible
-from storage.breaker import StopNote
 
-# Three blocks a row and a view holds 100.
-ROWS = 20
-_NAME, _WHY = 150, 300
-
-
-def queue_view(
-    waiting: Sequence[ApprovalView], total: int, now: datetime, stop: StopNote | None
-) -> Block:
-    """Return the Home tab of somebody with a role; at most `ROWS` requests are drawn.
-
-    `stop` says who stopped everything, None while nothing is stopped.
-    """
-    shown = waiting[:ROWS]
-    blocks = [] if stop is None else _stop_banner(stop)
-    blocks.append(header("Waiting for a person"))
-    for view in shown:
-        blocks += _row(view)
-    if not shown:
-        blocks.append(section("Nothing waits. New requests appear in the approvals channel."))
-    if total > len(shown):
-        blocks.append(section(f"{total - len(shown)} more wait."))
-    blocks.append(context(ours(f"As of {moment_token(now)}. Open the tab again to refresh.")))
-    return {"type": "home", "blocks": blocks}
+# Three blocks a request and two an act; a view holds 100.
+ROWS, DEEDS = 20, 10
+_WHY = 300
+_TOOLS = (
+    (Action.SHOW_QUEUE, "All that waits"),
+    (Action.FIND, "Find…"),
+    (Action.SHOW_STATS, "Stats"),
+    (Action.SHOW_BREAKER, "Breaker"),
+)
+_REFRESH, _HELP = (Action.HOME_REFRESH, "Refresh"), (Action.SHOW_HELP, "Help")
 
 
-def stranger_view() -> Block:
-    """Return the Home tab of somebody without a role at the desk."""
-    text = "You have no role at this desk. The roles come from Slack user groups: ask your lead."
-    return {"type": "home", "blocks": [header("Supportdesk"), section(text)]}
+def home_view(look: Look) -> Block:
+    """Return the tab of a member of staff, without the time of its drawing."""
+    return _tab(
+        header(_waits(look.mine.total)),
+        context(ours(_around(look))),
+        actions("tools", *tools(first=_REFRESH, last=_HELP)),
+        *switch_blocks(look.switches, look.powers),
+        divider(),
+        *_queue(look),
+        *_day(look),
+    )
 
 
-def queue_lines(waiting: Sequence[ApprovalView], total: int) -> list[Block]:
-    """Return the queue as a short list, for the answer to a slash command."""
-    if not waiting:
-        return [section("Nothing waits for a person.")]
-    rows = [
-        [word(headline(view), "bold"), word(" until "), moment(view.approval.expires_at)]
-        for view in waiting
-    ]
-    more = f"{total} in all. " if total > len(waiting) else ""
-    foot = context(ours(f"{more}Decide on the cards, or in this app's Home tab."))
-    return [rich(lines(*rows)), foot]
+def outside_view(seat: Seat) -> Block:
+    """Return the tab of somebody who is shown nothing, and why."""
+    return _tab(header("Supportdesk"), section(turned_away(seat)))
 
 
-def headline(view: ApprovalView) -> str:
-    """Return what a request is about in one line."""
-    approval = view.approval
-    order = "" if approval.order_id is None else f" · {visible(approval.order_id)}"
-    return clip(f"{subject(approval)} {what(approval)}{order}", _NAME)
+def plain_view() -> Block:
+    """Return a tab for a workspace that does not take the usual one."""
+    told = f"This tab cannot be shown here. Type {COMMAND} pending, or use the buttons."
+    return _tab(header("Supportdesk"), section(told), actions("tools", *tools(last=_HELP)))
 
 
-def _stop_banner(stop: StopNote) -> list[Block]:
-    held = "What is approved waits until the stop is lifted; requests can still be decided."
-    return [section(stop_words(stop)), actions("stop", lift_button()), context(plain(held))]
-
-
-def _row(view: ApprovalView) -> list[Block]:
-    approval = view.approval
-    why = "; ".join(finding.text for finding in approval.findings)
-    return [
-        rich(
-            line(
-                word(headline(view), "bold"), word(f" · {clip(visible(view.customer_name), _NAME)}")
-            ),
-        ),
-        {
-            "type": "section",
-            "block_id": f"act:{approval.id}:{approval.revision}",
-            "text": {
-                "type": "plain_text",
-                "emoji": False,
-                "text": clip(visible(why) or "-", _WHY),
-            },
-            "accessory": on(approval, Action.REVIEW, "Review"),
-        },
-        context(
-            ours(
-                f"⏳ Decide by {moment_token(approval.expires_at)} · {tier_words(approval.tier)} · "
-                f"{progress_words(view)}"
+def turned_away(seat: Seat) -> str:
+    """Return why somebody is shown nothing: three different reasons."""
+    match seat.standing:
+        case Standing.GUEST:
+            return "Guests and accounts that are switched off cannot use this desk."
+        case Standing.UNVERIFIED:
+            why = clip(visible(seat.problem), _WHY)
+            return f"Your role could not be verified just now ({why}). Try again in a minute."
+        case _:
+            return (
+                "You have no role at this desk. The roles come from Slack user groups: ask your "
+                "lead."
             )
-        ),
+
+
+def stamped(view: Block, now: datetime) -> Block:
+    """Return a tab with the time of its drawing."""
+    drawn = context(ours(f"As of {moment_token(now)}. It is drawn anew when something changes."))
+    return {**view, "blocks": [*view["blocks"], drawn]}
+
+
+def tools(
+    *, first: tuple[Action, str] | None = None, last: tuple[Action, str] | None = None
+) -> list[Block]:
+    """Return the buttons for what the command can show, between the first and the last."""
+    around = ([] if first is None else [first], [] if last is None else [last])
+    return [button(action, label, _SHOW) for action, label in (*around[0], *_TOOLS, *around[1])]
+
+
+_SHOW = ShowTarget(v=1).text()
+
+
+def _tab(*blocks: Block) -> Block:
+    return {"type": "home", "blocks": list(blocks)}
+
+
+def _waits(total: int) -> str:
+    match total:
+        case 0:
+            return "Nothing waits for you"
+        case 1:
+            return "1 request waits for you"
+        case _:
+            return f"{total:,} requests wait for you"
+
+
+def _around(look: Look) -> str:
+    """Return what else there is, beside the reader's own queue."""
+    told = [f"{look.others:,} more for other people" if look.others else "Nothing for others"]
+    if look.unread:
+        told.append(f"{look.unread:,} more, less urgent, not counted here")
+    told.append(f"you decided {f'{look.done:,}' if look.done else 'nothing'} today")
+    return " · ".join(told)
+
+
+def _queue(look: Look) -> list[Block]:
+    page, reader = look.mine, look.seat.actor
+    if not page.rows or reader is None:
+        return [section("New requests appear here, and in the approvals channel.")]
+    return [*_rows(page, reader), *_turn(page)]
+
+
+def _rows(page: Page[Waiting], reader: Actor) -> list[Block]:
+    numbered = enumerate(page.rows)
+    return [block for n, waiting in numbered for block in waiting_row(waiting, reader, n)]
+
+
+def _turn(page: Page[Waiting]) -> list[Block]:
+    """Return the buttons that turn the pages, if there is more than one."""
+    if page.pages == 1:
+        return []
+    last = page.first + len(page.rows)
+    more = f" {page.beyond:,} more." if page.beyond else ""
+    told = f"{page.first + 1:,} to {last:,} of {page.total:,}.{more}"
+    offered = []
+    if page.number:
+        before = TurnTarget(page=page.number - 1).text()
+        offered.append(button(Action.HOME_BACK, "◀ Previous", before))
+    if page.beyond:
+        after = TurnTarget(page=page.number + 1).text()
+        offered.append(button(Action.HOME_ON, "Next ▶", after))
+    return [context(ours(told)), actions(f"pages:{page.number}", *offered)]
+
+
+def _day(look: Look) -> list[Block]:
+    if not look.deeds:
+        return []
+    shown = look.deeds[:DEEDS]
+    more = look.done - len(shown)
+    rest = [context(ours(f"{more:,} more today."))] if more > 0 else []
+    return [
+        header("What you decided today"),
+        *(block for n, deed in enumerate(shown, start=ROWS) for block in deed_row(deed, n)),
+        *rest,
     ]

@@ -1,6 +1,7 @@
 """The Bolt app: every name of the manifest meets its listener, and nothing goes unanswered."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -108,7 +109,7 @@ class _Heard:
         self._app = app
         self._once = once
 
-    def action(self, action_id: str) -> Callable[[_Listener], None]:
+    def action(self, action_id: str | re.Pattern[str]) -> Callable[[_Listener], None]:
         return lambda listener: self._answered(self._app.action(action_id), listener)
 
     def view(self, callback_id: str) -> Callable[[_Listener], None]:
@@ -138,12 +139,13 @@ class _Heard:
 
 def _listen(app: _Heard, edge: Edge) -> None:
     clicks, submissions, orders = Clicks(edge), Submissions(edge), Orders(edge)
-    switches, looking, takes = Switches(edge), Looking(edge), Takes(edge)
+    switches, takes = Switches(edge), Takes(edge)
     app.action(names.INPUT)(Previews(edge).typed)
     app.action(Action.APPROVE.value)(clicks.approve)
     app.action(Action.EDIT.value)(clicks.edit)
     app.action(Action.REJECT.value)(clicks.reject)
     app.action(Action.REVIEW.value)(clicks.review)
+    app.action(names.NUMBERED_REVIEW)(clicks.review)
     app.action(Action.REVEAL.value)(clicks.reveal)
     for page in names.PAGES:
         app.action(page.value)(clicks.page)
@@ -172,10 +174,24 @@ def _listen(app: _Heard, edge: Edge) -> None:
     app.view(View.BREAKER_RESET.value)(switches.reset)
     app.view(View.STOP.value)(switches.stop)
     app.view(View.LIFT.value)(switches.lift)
-    app.command(names.COMMAND)(looking.command)
-    app.event(names.HOME_OPENED)(looking.home)
+    _listen_to_readers(app, Looking(edge))
     app.event(names.APP_UNINSTALLED)(_gone)
     app.event(names.TOKENS_REVOKED)(_gone)
+
+
+def _listen_to_readers(app: _Heard, looking: Looking) -> None:
+    app.action(Action.HOME_REFRESH.value)(looking.refresh)
+    app.action(Action.HOME_BACK.value)(looking.turn)
+    app.action(Action.HOME_ON.value)(looking.turn)
+    app.action(Action.SHOW_QUEUE.value)(looking.queue)
+    app.action(Action.SHOW_MINE.value)(looking.mine)
+    app.action(Action.SHOW_STATS.value)(looking.stats)
+    app.action(Action.SHOW_BREAKER.value)(looking.switches)
+    app.action(Action.SHOW_HELP.value)(looking.usage)
+    app.action(Action.FIND.value)(looking.find)
+    app.view(View.FIND.value)(looking.found)
+    app.command(names.COMMAND)(looking.command)
+    app.event(names.HOME_OPENED)(looking.opened)
 
 
 def _gone(body: Body) -> None:

@@ -1,115 +1,181 @@
-"""Looking: the slash command and the Home tab, both for people with a role at the desk."""
+"""Looking: the Home tab, the slash command, and the buttons that show the same things."""
 
-import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias, assert_never
 
 from slack_bolt import Ack
 
-from agent.domain.approvals import ApprovalView, Status
-from agent.domain.payload import Payload
-from agent.steps.breaker import breaker_status
+from agent.domain.decision import RefusalCode
+from agent.domain.queue import Seat, Standing
+from agent.domain.roles import Identity
+from agent.steps.home import open_home
+from agent.steps.queue import find_requests, take_seat
+from bot.slack import answers, commands, shows
 from bot.slack.blocks import Block, fallback, section
 from bot.slack.edge import Edge
-from bot.slack.failures import CALL_ERRORS, failure_of
-from bot.slack.forms import stop_words
-from bot.slack.home import ROWS, queue_lines, queue_view, stranger_view
-from bot.slack.names import COMMAND
+from bot.slack.home import turned_away
+from bot.slack.inputs import field, modal, typed
+from bot.slack.intake import read_click, read_form
+from bot.slack.names import Field, View
 from bot.slack.payloads import Body, Opened, Typed, read
-from storage import approvals, breaker, decisions
-from storage.breaker import StopNote
+from bot.slack.shows import Shown
+from bot.slack.targets import ShowTarget, read_show_target, read_turn_target
+from storage.transaction import Tx
 
-_LOG = logging.getLogger(__name__)
+# A message holds fifty blocks and a modal a hundred: three a request.
+_LISTED, _IN_MODAL = 10, 30
+_REFERENCE = 100
 
-_LISTED = 10
-_HELP = (
-    f"`{COMMAND} pending` lists what waits for a person.\n"
-    f"`{COMMAND} breaker` shows whether automatic refunds run, and whether all is stopped.\n"
-    "Requests are decided on their cards, and in this app's Home tab."
-)
-_STATES = {"closed": "closed", "half_open": "half-open", "open": "open"}
-_STRANGER = "You have no role at this desk. The roles come from Slack user groups: ask your lead."
+_Draw: TypeAlias = Callable[[Tx, Seat, datetime], Shown]
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """The listeners that only read."""
+    """The listeners that only show; each answers the person who looks, and nobody else."""
 
     edge: Edge
 
+    # --- the Home tab
+
+    def opened(self, body: Body) -> None:
+        """Publish somebody's Home tab soon: what Slack waits for is that the desk knows of it."""
+        opened = read(Opened, body)
+        if opened is not None and opened.event.tab == "home" and self._is_ours(opened.team_id):
+            open_home(self.edge.desk, opened.identity)
+
+    def refresh(self, body: Body, ack: Ack) -> None:
+        """Publish the reader's tab anew."""
+        if found := read_click(self.edge, body, read_show_target):
+            click, _ = found
+            open_home(self.edge.desk, click.identity)
+        ack()
+
+    def turn(self, body: Body, ack: Ack) -> None:
+        """Show another page of the reader's queue."""
+        if found := read_click(self.edge, body, read_turn_target):
+            click, target = found
+            open_home(self.edge.desk, click.identity, target.page)
+        ack()
+
+    # --- the command
+
     def command(self, body: Body, ack: Ack) -> None:
         """Answer `/refunds`, for the asking person alone."""
-        typed = read(Typed, body)
-        if typed is None or not self._is_staff(typed):
-            ack(text=_STRANGER, response_type="ephemeral")
+        command = read(Typed, body)
+        if command is None or not self._is_ours(command.team_id):
+            ack(text=turned_away(Seat(Standing.STRANGER)), response_type="ephemeral")
             return
-        match typed.text.strip().lower():
-            case "pending":
-                waiting, total = self._waiting(_LISTED)
-                told = f"{total} waiting for a person."
-                ack(text=told, blocks=queue_lines(waiting, total), response_type="ephemeral")
-            case "breaker":
-                said = self._switches()
-                blocks = [section(line) for line in said]
-                ack(text=fallback("\n".join(said)), blocks=blocks, response_type="ephemeral")
-            case _:
-                ack(text=_HELP, response_type="ephemeral")
+        answer = partial(self._answer, command.text)
+        shown = self._look(command.identity, answer)
+        ack(text=fallback(shown.text), blocks=shown.blocks, response_type="ephemeral")
 
-    def home(self, body: Body) -> None:
-        """Publish the queue when somebody opens the Home tab."""
-        opened = read(Opened, body)
-        if opened is None or opened.event.tab != "home":
+    def _answer(self, text: str, tx: Tx, seat: Seat, now: datetime) -> Shown:
+        match commands.read_command(text):
+            case commands.Pending():
+                return shows.pending(tx, seat, now, _LISTED)
+            case commands.Show(reference):
+                found = find_requests(tx, reference, now, _LISTED)
+                return shows.requests(tx, found, reference, now)
+            case commands.Mine():
+                return shows.mine(tx, seat, now)
+            case commands.Stats():
+                return shows.stats(tx, seat, now)
+            case commands.BreakerState():
+                return shows.switches(tx, seat, now, self.edge.desk.policy)
+            case commands.Help(unknown):
+                return shows.usage(unknown)
+            case _ as missing:
+                assert_never(missing)
+
+    # --- the same by buttons
+
+    def queue(self, body: Body, ack: Ack) -> None:
+        """Open what waits for anybody."""
+        self._open(body, lambda tx, seat, now: shows.pending(tx, seat, now, _IN_MODAL))
+        ack()
+
+    def mine(self, body: Body, ack: Ack) -> None:
+        """Open what waits for the reader, and what they decided today."""
+        self._open(body, shows.mine)
+        ack()
+
+    def stats(self, body: Body, ack: Ack) -> None:
+        """Open the numbers."""
+        self._open(body, shows.stats)
+        ack()
+
+    def switches(self, body: Body, ack: Ack) -> None:
+        """Open how the breaker and the stop switch stand."""
+        policy = self.edge.desk.policy
+        self._open(body, lambda tx, seat, now: shows.switches(tx, seat, now, policy))
+        ack()
+
+    def usage(self, body: Body, ack: Ack) -> None:
+        """Open what there is to look at."""
+        self._open(body, lambda _tx, _seat, _now: shows.usage())
+        ack()
+
+    def find(self, body: Body, ack: Ack) -> None:
+        """Open the form that asks for a request."""
+        if found := read_click(self.edge, body, read_show_target):
+            self.edge.open_view(found[0], find_modal())
+        ack()
+
+    def found(self, body: Body, ack: Ack) -> None:
+        """Show the requests that were meant, or keep the form open where there is none."""
+        read_in = read_form(self.edge, body, ack, read_show_target)
+        if read_in is None:
             return
-        if self._is_staff(opened):
-            waiting, total = self._waiting(ROWS)
-            view = queue_view(waiting, total, self.edge.desk.clock.now(), self._stop())
+        form, _ = read_in
+        meant = form.text(Field.REQUEST)
+
+        def draw(tx: Tx, _seat: Seat, now: datetime) -> Shown:
+            return shows.found(tx, find_requests(tx, meant, now, _IN_MODAL), meant)
+
+        shown = self._look(form.identity, draw)
+        if shown.is_empty:
+            answers.mark(ack, Field.REQUEST, shown.text)
         else:
-            view = stranger_view()
-        self._publish(opened.event.user, view)
+            ack(response_action="update", view=_modal(shown))
 
-    def _switches(self) -> list[str]:
-        """Return how the stop switch and the breaker stand, a sentence or two each."""
-        stop = self._stop()
-        words = _breaker_words(breaker_status(self.edge.desk))
-        return [words] if stop is None else [stop_words(stop), words]
+    def _open(self, body: Body, draw: _Draw) -> None:
+        if found := read_click(self.edge, body, read_show_target):
+            click, _ = found
+            self.edge.open_view(click, _modal(self._look(click.identity, draw)))
 
-    def _stop(self) -> StopNote | None:
-        with self.edge.desk.store.transaction(write=False) as tx:
-            return breaker.stop_note(tx)
+    def _look(self, identity: Identity, draw: _Draw) -> Shown:
+        """Draw something for a member of staff; others read why it is not for them."""
+        desk = self.edge.desk
+        now = desk.clock.now()
+        with desk.store.transaction(write=False) as tx:
+            seat = take_seat(tx, identity, now)
+            if seat.standing is Standing.STAFF:
+                return draw(tx, seat, now)
+        told = turned_away(seat)
+        unsure = seat.standing is Standing.UNVERIFIED
+        code = RefusalCode.ROLE_UNVERIFIED if unsure else RefusalCode.NOT_ALLOWED
+        self.edge.note_refused(identity, code, {"verdict": "look"})
+        heading = "Could not verify" if unsure else "Not allowed"
+        return Shown(heading, told, [section(told)])
 
-    def _is_staff(self, asking: Typed | Opened) -> bool:
-        ours = asking.team_id == self.edge.team_id
-        return ours and self.edge.staff(asking.identity) is not None
-
-    def _publish(self, user_id: str, view: Block) -> None:
-        try:
-            self.edge.client.views_publish(user_id=user_id, view=view)
-        except CALL_ERRORS as error:
-            # The next opening of the tab publishes again.
-            _LOG.warning("no Home tab for %s: %s", user_id, failure_of(error).code)
-
-    def _waiting(self, limit: int) -> tuple[list[ApprovalView], int]:
-        """Return the oldest requests that people can still decide, and how many there are."""
-        now = self.edge.desk.clock.now()
-        with self.edge.desk.store.transaction(write=False) as tx:
-            total, _ = approvals.count(tx, Status.PENDING)
-            pending = approvals.page(tx, Status.PENDING, "", limit)
-            views = [decisions.view(tx, one) for one in pending if one.is_open(now)]
-        # Those past their deadline end with the next sweep.
-        return views, total - (len(pending) - len(views))
+    def _is_ours(self, team_id: str) -> bool:
+        return team_id == self.edge.team_id
 
 
-def _breaker_words(status: Payload) -> str:
-    counted = (
-        f"{status['admitted_in_window']} of {status['max']} automatic refunds in the last "
-        f"{status['window_s']} seconds."
+def find_modal() -> Block:
+    """Return the form that asks for a request."""
+    hint = "Its id, the last six characters of it, or an order such as ORD-1001."
+    return modal(
+        View.FIND,
+        "Find a request",
+        [field(Field.REQUEST, "Request", typed(_REFERENCE, lines=False, focus=True), hint)],
+        submit="Find",
+        metadata=ShowTarget(v=1).text(),
     )
-    if status["stopped"]:
-        return f"Nothing runs by itself. The breaker is {_STATES[str(status['state'])]}; {counted}"
-    match status["state"]:
-        case "closed":
-            return f"✅ Automatic refunds run. {counted}"
-        case "half_open":
-            return "🔎 One automatic refund is let through as a trial; the others wait for it."
-        case _:
-            again = status["opens_again_at"] or "a person resets it"
-            return f"🚨 Automatic refunds are paused until {again}."
+
+
+def _modal(shown: Shown) -> Block:
+    return modal(View.LOOK, shown.heading, shown.blocks)

@@ -1,5 +1,6 @@
 """The names that Slack sends back: actions, views, commands and events."""
 
+import re
 from enum import StrEnum
 
 
@@ -31,10 +32,19 @@ class Action(StrEnum):
     DOCTOR = "doctor_click"
     PING_ACKNOWLEDGE = "ping_acknowledge"
     TAKE_OVER = "approval_take_over"
+    HOME_REFRESH = "home_refresh"
+    HOME_BACK = "home_back"
+    HOME_ON = "home_on"
+    SHOW_QUEUE = "show_queue"
+    SHOW_MINE = "show_mine"
+    SHOW_STATS = "show_stats"
+    SHOW_BREAKER = "show_breaker"
+    SHOW_HELP = "show_help"
+    FIND = "find_request"
 
 
 class View(StrEnum):
-    """The `callback_id` of a modal; the last three have nothing to submit."""
+    """The `callback_id` of a modal; the last four have nothing to submit."""
 
     EDIT = "edit_form"
     REJECT = "reject_form"
@@ -47,6 +57,8 @@ class View(StrEnum):
     LIFT = "lift_form"
     REVIEW_FLAG = "review_flag_form"
     BREAKER_RESET = "breaker_reset_form"
+    FIND = "find_form"
+    LOOK = "look"
     DETAILS = "details"
     REVEALED = "revealed"
     NOTICE = "notice"
@@ -70,6 +82,16 @@ class Field(StrEnum):
     REFERENCE = "reference"
     ASKED_OF = "asked_of"
     QUESTION = "question"
+    REQUEST = "request"
+
+
+# A list of requests numbers the buttons of its rows: in a message each has a name of its own.
+NUMBERED_REVIEW = re.compile(rf"^{re.escape(Action.REVIEW)}\.[0-9]{{1,3}}\Z")
+
+
+def numbered(action: Action, number: int) -> str:
+    """Return the `action_id` of one of several buttons of a kind in the same message."""
+    return f"{action}.{number}"
 
 
 # The buttons that turn the pages of Details.

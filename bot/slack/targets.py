@@ -117,6 +117,20 @@ def named(text: str | None) -> _Bound | None:
         return None
 
 
+class TurnTarget(_Named):
+    """A page of the reader's own queue, counted from 0."""
+
+    v: Literal[1] = 1
+    page: Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class ShowTarget(_Named):
+    """A button that shows something of the desk as a whole: its name says what."""
+
+    # Without a default, so that an empty value is not taken for one.
+    v: Literal[1]
+
+
 def read_target(text: str | None) -> Target | None:
     """Read a button's value; None when this product did not write it."""
     try:
@@ -169,5 +183,21 @@ def read_stop_target(text: str | None) -> StopTarget | None:
     """Read the value of a Stop or Lift button, or the metadata of its form; None for neither."""
     try:
         return StopTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_turn_target(text: str | None) -> TurnTarget | None:
+    """Read the value of a button that turns a page; None when this product did not write it."""
+    try:
+        return TurnTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_show_target(text: str | None) -> ShowTarget | None:
+    """Read the value of a button that shows something; None when this product did not write it."""
+    try:
+        return ShowTarget.model_validate_json(text or "")
     except ValidationError:
         return None

@@ -28,6 +28,11 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def unescape(text: str) -> str:
+    """Return what was typed, of a text that Slack has escaped."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
 def clip(text: str, limit: int) -> str:
     """Return at most about `limit` characters; what was cut is counted in words at the end."""
     if len(text) <= limit:

@@ -17,7 +17,7 @@ from agent.domain.errors import InvalidInput
 from bot.cli import World, cli
 from bot.manifest import bot_events, for_http, for_socket, read_manifest, written
 from bot.slack import listeners
-from bot.slack.names import INPUT, Action, View
+from bot.slack.names import INPUT, NUMBERED_REVIEW, Action, View
 from tests.conventions.sources import Source, dotted, parse, sources
 from tests.support.slack_manifest import refused
 
@@ -143,9 +143,10 @@ def test_every_command_offered_has_a_listener_and_the_other_way_round(
 
 def test_every_button_and_form_has_a_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
-    # An input that tells of every letter sends the name of all inputs.
-    assert _names("action") == {action.value for action in Action} | {INPUT}
-    silent = {View.DETAILS.value, View.NOTICE.value, View.REVEALED.value}
+    # Buttons of a list by their number, and inputs that speak while somebody types.
+    others = {str(NUMBERED_REVIEW), INPUT}
+    assert _names("action") == {action.value for action in Action} | others
+    silent = {View.DETAILS.value, View.LOOK.value, View.NOTICE.value, View.REVEALED.value}
     assert _names("view") == {view.value for view in View} - silent
 
 

@@ -1,4 +1,4 @@
-"""What comes in over HTTP besides clicks: signatures, nonsense, the command, the Home tab."""
+"""What comes in over HTTP besides clicks: signatures, nonsense, failures of our own."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 import pytest
 from slack_bolt import App
 
-from agent.domain.approvals import Status
 from agent.providers.system import SystemClock
 from bot.sandbox.cast import ANA
 from bot.sandbox.slack_delivery import FORM, JSON, sign
@@ -224,68 +223,10 @@ def test_a_click_that_cannot_even_be_answered_is_marked_by_slack(broken: App) ->
     assert (status, text) == (500, "")
 
 
-# --- the command
-
-
-@pytest.mark.parametrize("text", ["", "help", "nonsense", " HELP "])
-def test_the_command_explains_itself(story: SlackStory, text: str) -> None:
-    answer = story.slack.act("/command", user="ana", command="/refunds", text=text)
-    assert (answer["status"], answer["problem"]) == (200, None)
-    assert "/refunds pending" in story.whispers("ana")[-1]
-
-
-def test_the_command_lists_what_waits(story: SlackStory) -> None:
-    story.parks()
-    answer = story.slack.act("/command", user="mia", command="/refunds", text="pending")
-    assert answer["problem"] is None
-    assert story.whispers("mia")[-1] == "1 waiting for a person."
-    assert "Refund 160.00 USD · ORD-1001" in str(json.loads(answer["body"])["blocks"])
-
-
-def test_the_command_shows_the_breaker(story: SlackStory) -> None:
-    story.slack.act("/command", user="olu", command="/refunds", text="breaker")
-    assert "Automatic refunds run. 0 of 5" in story.whispers("olu")[-1]
-
-
-@pytest.mark.parametrize("user", ["sam", "gus"])
-def test_the_command_tells_strangers_nothing(story: SlackStory, user: str) -> None:
-    story.parks()
-    answer = story.slack.act("/command", user=user, command="/refunds", text="pending")
-    assert "ORD-1001" not in answer["body"]
-    assert "no role" in story.whispers(user)[-1]
+# --- commands
 
 
 def test_an_unknown_command_is_answered(story: SlackStory) -> None:
     answer = story.slack.act("/command", user="ana", command="/payouts", text="all")
     assert (answer["status"], answer["problem"]) == (200, None)
     assert story.whispers("ana")[-1] == "Unknown command."
-
-
-# --- the Home tab
-
-
-def test_the_home_tab_lists_what_waits_and_reviews_it(story: SlackStory) -> None:
-    approval = story.parks()
-    story.slack.act("/home", user="ana")
-    home = story.slack.look("/home", user="ana")
-    assert "Refund 160.00 USD · ORD-1001" in json.dumps(home["blocks"], ensure_ascii=False)
-    answer = story.slack.act("/click", user="ana", view_id=home["id"], action_id="approval_review")
-    assert answer["status"] == 200
-    story.model.says("It is paid.")
-    story.submits("ana")
-    assert story.approval(approval.id).status is Status.EXECUTED
-
-
-def test_the_home_tab_of_a_stranger_is_empty(story: SlackStory) -> None:
-    story.parks()
-    story.slack.act("/home", user="sam")
-    home = json.dumps(story.slack.look("/home", user="sam")["blocks"])
-    assert "no role" in home
-    assert "ORD-1001" not in home
-
-
-def test_a_home_tab_that_slack_does_not_take_is_no_failure(story: SlackStory) -> None:
-    story.slack.act("/faults", 204, method="views.publish", error="hash_conflict")
-    assert story.slack.act("/home", user="ana")["status"] == 200
-    assert story.slack.act("/home", user="ana")["status"] == 200
-    assert story.slack.look("/home", user="ana")["blocks"] != []

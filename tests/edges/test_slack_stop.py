@@ -159,33 +159,3 @@ def test_what_is_lifted_is_not_lifted_again(story: SlackStory) -> None:
     result = story.submits("max", reason="It is mended")
     assert result["response_action"] == "update"
     assert "Nothing is stopped." in shown(story.form("max"))
-
-
-# --- where people look
-
-
-def test_the_home_tab_and_the_command_say_that_all_is_stopped(story: SlackStory) -> None:
-    story.parks()
-    story.slack.act("/home", user="mia")
-    assert "stopped" not in shown(story.slack.look("/home", user="mia"))
-    stops(story)
-    story.slack.act("/home", user="mia")
-    home = story.slack.look("/home", user="mia")
-    assert "Everything is stopped, by Boss at " in shown(home)
-    assert SAID in shown(home)
-    assert "ORD-1001" in shown(home)
-    answer = story.slack.act("/command", user="ana", command="/refunds", text="breaker")
-    assert answer["problem"] is None
-    told = story.whispers("ana")[-1]
-    assert "Everything is stopped, by Boss" in told
-    assert "&lt;!channel&gt;" in told
-    assert "The breaker is closed; 0 of 5 automatic refunds" in told
-
-
-def test_the_stop_is_lifted_from_the_home_tab(story: SlackStory) -> None:
-    stops(story)
-    story.slack.act("/home", user="mia")
-    home = story.slack.look("/home", user="mia")
-    story.slack.act("/click", user="mia", view_id=home["id"], action_id="desk_lift")
-    assert story.submits("mia", reason="It is mended")["response_action"] == "clear"
-    assert is_stopped(story) is False

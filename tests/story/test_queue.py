@@ -13,7 +13,8 @@ from agent.steps.people import link
 from agent.steps.queue import READ, Look, find_requests, look, powers_of, take_seat
 from agent.steps.stop import lift, stop_all
 from agent.steps.sweep import sweep
-from storage import approvals, homes, people
+from agent.steps.take import take_over
+from storage import homes, people
 from tests.story.ways import (
     ANA,
     BEN,
@@ -57,10 +58,7 @@ def flag(story: Story) -> Approval:
 
 def takes(story: Story, row: Approval, who: Identity) -> None:
     """Let somebody say that they look into a request."""
-    with story.desk.store.transaction() as tx:
-        held = approvals.lock(tx, row.id)
-        name = actor_of(story, who).name
-        approvals.shift_locked(tx, held, None, taken_by=name, taken_at=story.clock.now())
+    assert isinstance(take_over(story.desk, row.id, story.order(who)), Approval)
 
 
 # --- who may look

@@ -170,6 +170,30 @@ class SlackStory(Story):
         self.rests()
         return answer
 
+    def opens_home(self, user: str) -> dict[str, Any]:
+        """Let a person open their Home tab, run what follows, and return what they see."""
+        self.slack.act("/home", user=user)
+        self.rests()
+        return self.home(user)
+
+    def home(self, user: str) -> dict[str, Any]:
+        """Return the Home tab as a person has it before them."""
+        return dict(self.slack.look("/home", user=user))
+
+    def presses_home(self, user: str, action_id: str) -> dict[str, Any]:
+        """Let a person click a button of their Home tab, then run what follows."""
+        body = {"user": user, "view_id": self.home(user)["id"], "action_id": action_id}
+        answer: dict[str, Any] = self.slack.act("/click", **body)
+        self.rests()
+        return answer
+
+    def commands(self, user: str, text: str) -> dict[str, Any]:
+        """Let a person type the command, and return the message they alone read as an answer."""
+        answer = self.slack.act("/command", user=user, command="/refunds", text=text)
+        assert (answer["status"], answer["problem"]) == (200, None)
+        found = self.slack.look("/messages", channel=APPROVALS)
+        return dict([message for message in found if message["ephemeral_for"] is not None][-1])
+
     def whispers(self, user: str, channel: str = APPROVALS) -> list[str]:
         """Return what a person alone reads in a channel, oldest first."""
         (slack_id,) = (p.slack_user_id for p in self.slack.config.people if p.id == user)
