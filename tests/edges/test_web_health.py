@@ -140,6 +140,7 @@ def test_ends_are_told_apart(web: Web) -> None:
         "supportdesk_approvals_rejected": 1,
         "supportdesk_approvals_expired": 1,
         "supportdesk_broken_glass": 1,
+        'supportdesk_alerts_open{kind="break_glass"}': 1,
         'supportdesk_executions{outcome="executed"}': 1,
         'supportdesk_executions{outcome="failed"}': 1,
     }
@@ -167,7 +168,10 @@ def test_the_stop_is_shown_and_a_missing_breaker_is_too(tmp_path: Path) -> None:
         assert numbers(web)["supportdesk_breaker_missing"] == 0
         olu = web.story.hire("olu", Role.ONCALL)
         stop_all(web.story.desk, web.story.order(olu))
-        assert numbers(web)["supportdesk_stopped"] == 1
+        stopped = numbers(web)
+        assert stopped["supportdesk_stopped"] == 1
+        assert stopped['supportdesk_alerts_open{kind="stop_thrown"}'] == 1
+        assert stopped['supportdesk_alerts_open{kind="breaker_opened"}'] == 0
         web.story.damages("DELETE FROM breaker")
         assert web.get("/metrics").status_code == 200
         without = numbers(web)

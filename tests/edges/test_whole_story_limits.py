@@ -41,7 +41,7 @@ def desk(
 
 
 def alerts(desk: DeskProcess) -> list[Json]:
-    return [m for m in desk.slack(ONCALL) if "Refund breaker opened" in m["text"]]
+    return [m for m in desk.slack(ONCALL) if "Refund breaker" in m["text"]]
 
 
 def automatic(desk: DeskProcess) -> list[Json]:
@@ -76,7 +76,9 @@ def test_after_the_cooldown_exactly_one_refund_is_tried(desk: DeskProcess) -> No
     (trials,) = desk.rows("SELECT count(*) AS n FROM breaker_admissions WHERE trial = 1")
     assert trials["n"] == 1
     assert desk.breaker()["state"] == "closed"
+    (over,) = eventually(lambda: [m for m in alerts(desk) if "✅" in m["text"]], "end of the alert")
     assert len(alerts(desk)) == 1
+    assert "A trial went through" in shown_text(over)
 
 
 def test_a_request_nobody_decides_expires_and_is_never_paid(desk: DeskProcess) -> None:

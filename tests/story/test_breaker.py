@@ -12,7 +12,7 @@ from agent.domain.conversation import ToolCall
 from agent.domain.decision import RefusalCode, Refused
 from agent.domain.ids import CustomerId, RunId
 from agent.domain.roles import ActorKind, Channel, Identity, Role
-from agent.ports import Declined
+from agent.ports import Declined, DeliveryKind
 from agent.steps.breaker import breaker_status, reset_breaker
 from agent.steps.execute import settle
 from agent.steps.gate import Proposed, propose
@@ -202,3 +202,55 @@ def test_a_manager_may_reset_with_a_reason(story: Story) -> None:
     assert isinstance(unproved, Refused)
     assert unproved.code is RefusalCode.ROLE_UNVERIFIED
     assert story.trail().count("breaker.reset") == 1
+
+
+def lines(story: Story) -> list[str]:
+    """Return the news that the threads of the alerts have shown so far."""
+    return [str(delivery.body["text"]) for delivery in story.notifier.of(DeliveryKind.ALERT_LINE)]
+
+
+def test_one_alert_tells_the_whole_story_of_an_opening(story: Story) -> None:
+    five(story)
+    refund(story, ORDERS[5])
+    (opened,) = story.open_alerts()
+    assert (opened.subject, opened.body["failed_trials"]) == ("breaker:0", 0)
+    story.clock.advance(seconds=30)
+    story.payments.plan(FaultKind.DECLINED, 1)
+    assert refund(story, ORDERS[5]) == "failed"
+    (again,) = story.open_alerts()
+    assert (again.subject, again.body["failed_trials"]) == ("breaker:0", 1)
+    assert again.body["refunds"] == opened.body["refunds"]
+    assert again.body["retry_at"] == breaker_status(story.desk)["opens_again_at"]
+    assert lines(story) == [
+        "The trial did not succeed: automatic refunds stay paused for 30 more seconds."
+    ]
+    story.clock.advance(seconds=30)
+    assert refund(story, ORDERS[6]) == "executed"
+    assert story.open_alerts() == ()
+    assert lines(story)[1:] == ["A trial went through: automatic refunds run again."]
+    # The next opening is another alert; whoever saw the first cannot reset it.
+    more = [refund(story, ORDERS[number]) for number in (0, 1, 3, 4, 5)]
+    assert (more, refund(story, ORDERS[7])) == (["executed"] * 5, "breaker_open")
+    (second,) = story.open_alerts()
+    assert second.subject == "breaker:1"
+    mia = story.hire("mia", Role.REFUND_MANAGER)
+    order = Order(mia, Channel.API, "a sale, looked at each")
+    late = reset_breaker(story.desk, order, 0)
+    assert isinstance(late, Refused)
+    assert (late.code, story.open_alerts()) == (RefusalCode.ALREADY_DECIDED, (second,))
+    assert isinstance(reset_breaker(story.desk, order, 1), Breaker)
+    assert story.open_alerts() == ()
+    assert len(story.notifier.alerts(AlertKind.BREAKER_OPENED)) == 2
+
+
+def test_a_step_back_of_the_clock_lets_an_open_breaker_have_a_new_alert(story: Story) -> None:
+    five(story)
+    refund(story, ORDERS[5])
+    story.clock.advance(hours=-1)
+    assert refund(story, ORDERS[5]) == "breaker_open"
+    kinds = {alert.kind: alert for alert in story.open_alerts()}
+    assert set(kinds) == {AlertKind.CLOCK_STEP, AlertKind.BREAKER_OPENED}
+    assert kinds[AlertKind.BREAKER_OPENED].subject == "breaker:1"
+    assert lines(story) == [
+        "The clock stepped back: the pause begins anew, with an alert of its own."
+    ]
