@@ -36,6 +36,8 @@ _MESSAGES: dict[str, str] = {
     DeliveryKind.CARD: "The card of a request",
     DeliveryKind.CARD_UPDATE: "The update of a card",
     DeliveryKind.THREAD: "A line below a card",
+    DeliveryKind.QUESTION: "A question in a card's thread",
+    DeliveryKind.ANSWER: "An answer in a card's thread",
     DeliveryKind.EPHEMERAL: "An answer to one person",
     DeliveryKind.HAND_OFF: "A customer who needs a person",
     DeliveryKind.REVIEW: "A question for a review",
@@ -43,6 +45,11 @@ _MESSAGES: dict[str, str] = {
     DeliveryKind.ALERT: "An alert",
     DeliveryKind.ALERT_UPDATE: "The update of an alert",
     DeliveryKind.ALERT_LINE: "A line below an alert",
+    DeliveryKind.PING: "A reminder",
+    DeliveryKind.PING_UPDATE: "The update of a reminder",
+    DeliveryKind.PING_LINE: "A line below a reminder",
+    DeliveryKind.DIGEST: "The digest of what waits",
+    DeliveryKind.DAILY_DIGEST: "The digest of the day",
 }
 
 
