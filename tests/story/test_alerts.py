@@ -7,18 +7,26 @@ from functools import partial
 import pytest
 
 from agent.domain.alerts import AlertKind
+from agent.domain.approvals import Approval
+from agent.domain.breaker import Breaker
 from agent.domain.payload import Payload
 from agent.domain.roles import ActorKind, Identity, Role
 from agent.ports import Delivered, DeliveryKind, MessageRef
 from agent.steps.alerts import acknowledge_alert, amend_alert, end_alert, raise_alert
+from agent.steps.breaker import reset_breaker
 from storage import alerts, cards
 from storage.engine import open_engine
 from storage.transaction import Store
 from tests.story.test_crossing import at_once
+from tests.story.ways import MIA, OLU, long_unknown, settles, staff
+from tests.support.builders import policy
 from tests.support.desk import Story
 
 ALERT, UPDATE, LINE = DeliveryKind.ALERT, DeliveryKind.ALERT_UPDATE, DeliveryKind.ALERT_LINE
 TROUBLE = AlertKind.SLACK_TROUBLE
+_ROUNDS = 3
+# What somebody who acknowledges may read, depending on who was first.
+_HEARD = ("Thank you.", "Olu has", "Mia has", "It is over already")
 
 
 def alarm(story: Story, subject: str = "s:1", kind: AlertKind = TROUBLE) -> bool:
@@ -141,3 +149,46 @@ def test_two_replicas_raise_and_end_one_alert_once(story: Story, other: Story) -
     news(story)
     assert len(story.notifier.of(ALERT)) == 6
     assert story.trail().count("alert.ended") == 6
+
+
+def test_an_alert_that_ends_while_it_is_acknowledged_waits_for_nobody(
+    story: Story, other: Story
+) -> None:
+    """Whoever is second reads what the first did; no two wait for each other."""
+    staff(story)
+    for number in range(_ROUNDS):
+        strict = story.under(policy(breaker={"max_refunds": 1}))
+        calls = [strict.refund_call(f"{n}.00", call_id=f"c{number}{n}") for n in (1, 2)]
+        strict.proposes(strict.opens_chat("cus_clara"), *calls)
+        (opened,) = story.open_alerts()
+        said = at_once(
+            partial(acknowledge_alert, other.desk, OLU, opened.subject),
+            partial(acknowledge_alert, story.desk, MIA, opened.subject),
+            partial(reset_breaker, other.desk, story.order(MIA), number),
+        )
+        assert sum(isinstance(one, Breaker) for one in said) == 1
+        words = [one for one in said if isinstance(one, str)]
+        assert all(one.startswith(_HEARD) for one in words), words
+        assert story.open_alerts() == ()
+        news(story)
+
+
+def test_an_outcome_that_is_settled_while_its_alert_is_acknowledged(
+    story: Story, other: Story
+) -> None:
+    staff(story)
+    row = long_unknown(story)
+    (unknown,) = story.open_alerts()
+    assert unknown.approval_id == row.id
+    said = at_once(
+        partial(acknowledge_alert, other.desk, OLU, unknown.subject),
+        partial(settles, story, row, done=True),
+    )
+    assert any(isinstance(one, Approval) for one in said)
+    (word,) = (one for one in said if isinstance(one, str))
+    assert word.startswith(_HEARD)
+    assert story.open_alerts() == ()
+    story.rests()
+    last = story.notifier.of(UPDATE)[-1]
+    assert last.alert is not None
+    assert str(last.alert.ended).startswith("Mia settled Refund of 160.00 USD")
