@@ -15,6 +15,8 @@ from storage import alerts, audit, breaker, heartbeats, outbox
 from storage.times import to_micros
 from storage.transaction import Tx
 
+# How many problems an alert names: errors may have numbers in their words.
+_MOST_PROBLEMS = 10
 # Of replicas that nobody hears of any more, and of commands that were killed.
 _FORGET_REPLICA, _FORGET_COMMAND = timedelta(days=1), timedelta(hours=1)
 
@@ -70,7 +72,8 @@ def _amend_stuck(tx: Tx, desk: Desk, now: datetime, told: Alert, news: tuple[Pay
 
 def _news(stuck: tuple[Payload, ...], told: Alert) -> tuple[Payload, ...]:
     known = _problems(told)
-    return tuple(one for one in stuck if one not in known)
+    room = max(_MOST_PROBLEMS - len(known), 0)
+    return tuple(one for one in stuck if one not in known)[:room]
 
 
 def _problems(alert: Alert) -> list[Json]:

@@ -76,6 +76,12 @@ def test_messages_that_are_stuck_are_one_alert_until_none_is(story: Story) -> No
     assert isinstance(worse.body["problems"], list)
     assert {"kind": "card", "problem": "not_in_channel"} in worse.body["problems"]
     assert "fatal_error" in str(worse.body["problems"])
+    for number in range(12):
+        with story.desk.store.transaction() as tx:
+            tx.change(text("UPDATE outbox SET last_error = :e"), e=f"port {number} is closed")
+        looks(story)
+    (long,) = story.open_alerts()
+    assert len(long.body["problems"]) == 10  # type: ignore[arg-type]
     with story.desk.store.transaction() as tx:
         tx.change(text("DELETE FROM outbox WHERE lane = 'slack'"))
     assert looks(story)
