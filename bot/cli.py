@@ -17,6 +17,7 @@ from bot.cli_policy import policy
 from bot.cli_reviews import customers, reviews
 from bot.cli_runs import runs
 from bot.cli_shop import shop
+from bot.cli_stats import stats
 from bot.cli_text import pairs
 from bot.cli_world import Root, World
 
@@ -51,6 +52,7 @@ for _group in (
     resume,
     breaker,
     reviews,
+    stats,
     customers,
     shop,
     actor,
