@@ -10,6 +10,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 from typing_extensions import override
 
+from bot.manifest import read_manifest
 from bot.sandbox.cast import PEOPLE, USER_GROUPS
 from bot.sandbox.slack_config import SlackSandboxConfig
 
@@ -76,4 +77,12 @@ def _workspace() -> dict[str, object]:
             for person in PEOPLE
         ],
         "user_groups": [{"id": one.id, "handle": one.handle} for one in USER_GROUPS],
+        "commands": [
+            {
+                "name": command["command"],
+                "hint": command.get("usage_hint", ""),
+                "about": command["description"],
+            }
+            for command in read_manifest()["features"]["slash_commands"]
+        ],
     }

@@ -1,6 +1,6 @@
 /** Block Kit as DOM: the blocks that messages, modals and Home tabs hold. */
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { element, image } from "./elements.js";
 import { richText } from "./rich-text.js";
 import { decode, textNodes } from "./text.js";
@@ -84,7 +84,22 @@ const DRAWN = {
   input,
   rich_text: (block, { names }) => h("div", {}, richText(block, names)),
   table,
+  data_table: dataTable,
+  alert: ({ text, level = "default" }, { names }) =>
+    h(
+      "div",
+      { role: "note", "data-level": level },
+      icon(ALERT_SIGNS[level] ?? "bell"),
+      h("span", { dir: "auto" }, textNodes(text, names)),
+    ),
+  markdown: ({ text }) => h("div", { class: "said", dir: "auto" }, decode(text)),
+  card,
+  carousel: ({ elements }, surface) =>
+    h("div", { tabindex: "0" }, elements.map((one) => card(one, surface))),
+  container,
 };
+
+const ALERT_SIGNS = { info: "eye", warning: "alert", error: "declined", success: "done" };
 
 function section(block, surface) {
   const { names } = surface;
@@ -109,7 +124,8 @@ function section(block, surface) {
 
 function input(block, surface) {
   const id = `${surface.key}/${block.block_id}`;
-  const field = element(block.element, block.block_id, { ...surface, isInput: true });
+  const isDispatching = block.dispatch_action === true;
+  const field = element(block.element, block.block_id, { ...surface, isInput: true, isDispatching });
   const entry = field.matches("[data-entry]") ? field : field.querySelector("[data-entry]");
   entry?.setAttribute("id", id);
   entry?.setAttribute("aria-labelledby", `${id}/label`);
@@ -139,6 +155,52 @@ function table({ rows, column_settings: settings = [] }, { names }) {
     { tabindex: "0" },
     h("table", {}, h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))),
   );
+}
+
+/** Slack pages and sorts these; here they scroll. */
+function dataTable({ rows: [head, ...rows], caption, row_header_column_index: first = 0 }, surface) {
+  const content = (one) => (one.type === "rich_text" ? richText(one, surface.names) : one.text);
+  const cell = (one, column) =>
+    h(column === first ? "th" : "td", { scope: column === first ? "row" : null, dir: "auto" }, content(one));
+  return h(
+    "div",
+    { tabindex: "0" },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, head.map((one) => h("th", { scope: "col" }, content(one))))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))),
+    ),
+  );
+}
+
+function card({ hero_image: hero, icon: sign, title, subtitle, body, subtext, actions, block_id: id }, surface) {
+  const line = (name, text) =>
+    text ? h("p", { class: `card-${name}`, dir: "auto" }, textNodes(text, surface.names)) : null;
+  return h(
+    "div",
+    { class: "card" },
+    hero ? image(hero) : null,
+    sign ? image(sign) : null,
+    line("title", title),
+    line("subtitle", subtitle),
+    line("body", body),
+    line("subtext", subtext),
+    actions ? h("div", { class: "block-actions" }, actions.map((one) => element(one, id, surface))) : null,
+  );
+}
+
+function container(block, surface) {
+  const { title, rich_text_title: rich, subtitle, child_blocks: children } = block;
+  const heading = h(
+    block.is_collapsible ? "summary" : "div",
+    { class: "container-title" },
+    rich ? richText(rich, surface.names) : h("strong", {}, textNodes(title, surface.names)),
+    subtitle ? h("small", {}, textNodes(subtitle, surface.names)) : null,
+  );
+  const props = block.is_collapsible ? { open: !block.default_collapsed } : {};
+  return h(block.is_collapsible ? "details" : "div", props, heading, drawBlocks(children, surface));
 }
 
 function undrawn({ type }) {

@@ -1,34 +1,29 @@
 /** The messages of a channel: days, threads, what only one person sees, cards that change. */
 
-import { drawBlocks } from "./blocks.js";
 import { h, icon, reconcile } from "./dom.js";
+import { excerpt } from "./message.js";
 import { Tail } from "./tail.js";
-import { mrkdwn } from "./text.js";
-import { clock, day, full, ofTs } from "./time.js";
+import { decode } from "./text.js";
+import { day, ofTs } from "./time.js";
 
 const SHOWN = 40;
 const REPLIES_SHOWN = 3;
 
 export class MessageList {
   #marks = new Map();
-  #unfolded = new Set();
-  #dismissed = new Set();
   #more = 0;
   #channel = null;
   #list = [];
   #store;
-  #act;
-  #problems;
+  #drawer;
+  #open;
   #tail;
 
-  /**
-   * `act(send, {element, blockId, value, source}, key)` acts on an element, and `problems` holds
-   * what went wrong with it under the same key, the message's `ts`.
-   */
-  constructor(store, act, problems) {
+  /** `drawer` draws a message, `open(ts)` opens the thread of one. */
+  constructor(store, drawer, open) {
     this.#store = store;
-    this.#act = act;
-    this.#problems = problems;
+    this.#drawer = drawer;
+    this.#open = open;
     this.root = h("div", {
       class: "messages",
       role: "log",
@@ -48,21 +43,25 @@ export class MessageList {
       this.#more = 0;
       this.#channel = channelId;
     }
-    this.#list = this.#store.messages(channelId).filter((one) => !this.#dismissed.has(one.ts));
+    this.#list = this.#store.messages(channelId);
     const items = this.#items(isNew);
     this.#tail.keep(() => reconcile(this.root, items, this.#marks), isNew);
   }
 
   /** Bring a message into view, if it is here. */
   reveal(ts) {
-    if (!this.#list.some((one) => one.ts === ts)) {
+    const found = this.#list.find((one) => one.ts === ts);
+    if (!found) {
       return;
     }
     this.#more = this.#list.length;
     this.show(this.#channel);
-    const node = this.#marks.get(ts)?.node;
+    const node = (this.#marks.get(ts) ?? this.#marks.get(found.thread_ts))?.node;
     node?.scrollIntoView({ block: "start" });
     node?.classList.add("arrived");
+    if (!this.#marks.has(ts)) {
+      this.#open(found.thread_ts);
+    }
   }
 
   #items(isNew) {
@@ -70,7 +69,9 @@ export class MessageList {
     const shown = threads.slice(-SHOWN - this.#more);
     const items = [];
     if (threads.length === 0) {
-      items.push({ key: "empty", signature: this.#channel, render: () => this.#empty() });
+      const key = "empty";
+      const signature = JSON.stringify(this.#store.channel(this.#channel) ?? null);
+      items.push({ key, signature, render: () => this.#empty() });
     }
     if (shown.length < threads.length) {
       const hidden = threads.length - shown.length;
@@ -90,8 +91,7 @@ export class MessageList {
 
   #item(thread, isNew) {
     const { ts } = thread.root;
-    const problems = [thread.root, ...thread.replies].map((one) => this.#problems.get(one.ts));
-    const signature = JSON.stringify([thread, problems, this.#unfolded.has(ts)]);
+    const problems = this.#drawer.problemsOf([thread.root, ...thread.replies]);
     const render = (isRedrawn) => {
       const node = this.#thread(thread);
       if (!isNew) {
@@ -99,100 +99,47 @@ export class MessageList {
       }
       return node;
     };
-    return { key: ts, signature, render };
+    return { key: ts, signature: JSON.stringify([thread, problems]), render };
   }
 
-  #thread({ root, replies }) {
-    const isAll = this.#unfolded.has(root.ts) || replies.length <= REPLIES_SHOWN;
-    const shown = isAll ? replies : replies.slice(-REPLIES_SHOWN);
+  #thread({ root, parent, replies }) {
     return h(
       "article",
       { class: "thread", "data-ts": root.ts },
-      this.#message(root),
-      replies.length > 0
-        ? h(
-            "div",
-            { class: "replies" },
-            h(
-              "p",
-              { class: "replies-head" },
-              `${replies.length} ${replies.length === 1 ? "reply" : "replies"}`,
-              isAll ? null : this.#unfold(root.ts, replies.length - shown.length),
-            ),
-            shown.map((reply) => this.#message(reply)),
-          )
-        : null,
+      this.#drawer.draw(root, parent ? this.#origin(parent) : null),
+      replies.length > 0 ? this.#replies(root, replies) : null,
     );
   }
 
-  #unfold(ts, count) {
-    const click = () => {
-      this.#unfolded.add(ts);
-      this.show(this.#channel);
-    };
-    return h("button", { type: "button", class: "link", on: { click } }, `Show ${count} earlier`);
-  }
-
-  #message(message) {
-    const isPrivate = message.ephemeral_for !== null;
-    const surface = {
-      key: message.ts,
-      names: this.#store.names,
-      act: (element, blockId, value, source) =>
-        this.#act(
-          (act) => this.#store.click(message, act),
-          { element, blockId, value, source },
-          message.ts,
-        ),
-    };
-    const body =
-      message.blocks.length > 0
-        ? drawBlocks(message.blocks, surface)
-        : h("div", { class: "said", dir: "auto" }, mrkdwn(message.text, this.#store.names));
+  /** The newest replies, so that a card's story can be read without opening its thread. */
+  #replies(root, replies) {
+    const count = `${replies.length} ${replies.length === 1 ? "reply" : "replies"}`;
     return h(
       "div",
-      { class: isPrivate ? "message private" : "message" },
-      isPrivate ? h("p", { class: "private-mark" }, icon("eye"), "Only visible to you") : null,
-      this.#face(message),
+      { class: "replies" },
       h(
-        "div",
-        { class: "message-main" },
-        this.#head(message),
-        body,
-        this.#problem(message.ts),
-        isPrivate ? this.#dismiss(message.ts) : null,
+        "p",
+        { class: "replies-head" },
+        this.#opener(root.ts, count),
+        replies.length > REPLIES_SHOWN ? h("span", {}, "the newest are shown") : null,
       ),
+      replies.slice(-REPLIES_SHOWN).map((reply) => this.#drawer.draw(reply)),
     );
   }
 
-  #face(message) {
-    const person = this.#store.people.find((one) => one.user_id === message.user);
-    return person ? avatar(person) : h("span", { class: "app-face" }, icon("check"));
+  /** What a reply that was sent to the channel as well answers to. */
+  #origin(parent) {
+    const words = `replied to a thread: ${decode(excerpt(parent))}`;
+    return h("p", { class: "origin" }, this.#opener(parent.ts, words));
   }
 
-  #head(message) {
-    const at = ofTs(message.ts);
+  #opener(ts, words) {
+    const click = () => this.#open(ts);
     return h(
-      "p",
-      { class: "message-head" },
-      h("strong", {}, this.#store.names.user(message.user) ?? message.user),
-      message.bot_id ? h("span", { class: "app-mark" }, "App") : null,
-      h("time", { datetime: at.toISOString(), title: full(at) }, clock(at)),
-      message.edited ? h("span", { class: "edited" }, "(edited)") : null,
+      "button",
+      { type: "button", class: "link", "data-focus": `thread/${ts}`, on: { click } },
+      words,
     );
-  }
-
-  #problem(ts) {
-    const text = this.#problems.get(ts);
-    return text ? h("p", { class: "trouble", role: "alert" }, icon("alert"), text) : null;
-  }
-
-  #dismiss(ts) {
-    const click = () => {
-      this.#dismissed.add(ts);
-      this.show(this.#channel);
-    };
-    return h("button", { type: "button", class: "link", on: { click } }, "Dismiss message");
   }
 
   #earlier(hidden) {
@@ -220,24 +167,22 @@ export class MessageList {
   }
 }
 
-/** A person's initials on their colour. */
-export function avatar({ initials, colour }) {
-  return h("span", { class: "face", "aria-hidden": "true", vars: { "--face": colour } }, initials);
-}
-
 function divider(text) {
   return h("p", { class: "day" }, h("span", {}, text));
 }
 
-/** Return the threads in order: each message that stands for itself, with its replies. */
+/**
+ * Return what stands in the channel, in order: each message that stands for itself with its
+ * replies, and each reply that was sent to the channel as well, with its parent.
+ */
 function grouped(messages) {
   const threads = new Map();
   for (const message of messages) {
-    const parent = message.thread_ts;
-    if (parent && parent !== message.ts && threads.has(parent)) {
-      threads.get(parent).replies.push(message);
-    } else {
-      threads.set(message.ts, { root: message, replies: [] });
+    const parent = message.thread_ts === message.ts ? null : message.thread_ts;
+    const thread = parent ? threads.get(parent) : undefined;
+    thread?.replies.push(message);
+    if (!thread || message.reply_broadcast) {
+      threads.set(message.ts, { root: message, parent: thread?.root ?? null, replies: [] });
     }
   }
   return [...threads.values()];

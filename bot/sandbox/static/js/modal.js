@@ -2,7 +2,7 @@
 
 import { drawBlocks, problemsOf, showErrors } from "./blocks.js";
 import { h, icon, unseen } from "./dom.js";
-import { entries } from "./elements.js";
+import { entries, refill } from "./elements.js";
 import { HttpProblem, isProblem, mayFail } from "./http.js";
 import { decode } from "./text.js";
 
@@ -10,6 +10,7 @@ export class Modal {
   #dialog = null;
   #form = null;
   #shown = null;
+  #viewId = null;
   #closed = new Set();
   #store;
   #act;
@@ -28,6 +29,11 @@ export class Modal {
       return;
     }
     this.#shown = id;
+    if (view && view.id === this.#viewId) {
+      this.#redraw(view);
+      return;
+    }
+    this.#viewId = view?.id ?? null;
     this.#dialog?.remove();
     this.#dialog = null;
     if (view) {
@@ -36,17 +42,53 @@ export class Modal {
   }
 
   #open(view) {
+    this.#form = this.#draw(view);
+    this.#dialog = h("dialog", { class: "sheet", "aria-labelledby": "modal-title" }, this.#form);
+    this.#dialog.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      this.#close(this.#viewId);
+    });
+    document.body.append(this.#dialog);
+    this.#dialog.showModal();
+    for (const input of this.#form.querySelectorAll("textarea")) {
+      // A long text is read from its beginning; browsers put the caret at its end.
+      input.setSelectionRange(0, 0);
+      input.scrollTop = 0;
+    }
+  }
+
+  /** The bot has changed the view meanwhile: entries, focus and caret stay where they were. */
+  #redraw(view) {
+    const old = this.#form;
+    const { scrollTop } = old.querySelector(".sheet-body");
+    const active = old.contains(document.activeElement) ? document.activeElement : null;
+    const caret = active && "selectionStart" in active ? [active.selectionStart, active.selectionEnd] : null;
+    this.#form = this.#draw(view);
+    refill(this.#form, entries(old));
+    old.replaceWith(this.#form);
+    this.#form.querySelector(".sheet-body").scrollTop = scrollTop;
+    const { focus, block } = active?.dataset ?? {};
+    const same = [...this.#form.querySelectorAll("[data-focus]")].filter((one) => one.dataset.focus === focus);
+    const next = same.find((one) => one.dataset.block === block) ?? same[0];
+    next?.focus();
+    if (caret && caret[0] !== null && next && "setSelectionRange" in next) {
+      next.setSelectionRange(...caret);
+    }
+  }
+
+  #draw(view) {
     const blocks = drawBlocks(view.blocks, {
       key: view.id,
       names: this.#store.names,
+      people: this.#store.people,
       act: (element, blockId, value, source) =>
         this.#act(
           (act) => this.#store.clickView(view.id, { ...act, values: entries(this.#form) }),
           { element, blockId, value, source },
         ),
     });
-    const close = () => this.#close(view);
-    this.#form = h(
+    const close = () => this.#close(view.id);
+    return h(
       "form",
       { novalidate: true, on: { submit: (event) => this.#submit(event, view) } },
       h(
@@ -71,23 +113,11 @@ export class Modal {
           : null,
       ),
     );
-    this.#dialog = h("dialog", { class: "sheet", "aria-labelledby": "modal-title" }, this.#form);
-    this.#dialog.addEventListener("cancel", (event) => {
-      event.preventDefault();
-      close();
-    });
-    document.body.append(this.#dialog);
-    this.#dialog.showModal();
-    for (const input of this.#form.querySelectorAll("textarea")) {
-      // A long text is read from its beginning; browsers put the caret at its end.
-      input.setSelectionRange(0, 0);
-      input.scrollTop = 0;
-    }
   }
 
   async #submit(event, view) {
     event.preventDefault();
-    this.#say("");
+    this.say("");
     const values = entries(this.#form);
     const problems = problemsOf(view.blocks, values);
     showErrors(this.#form, problems);
@@ -98,7 +128,7 @@ export class Modal {
     try {
       const answer = await this.#store.submit(view.id, values);
       if (answer.problem) {
-        this.#say(answer.problem);
+        this.say(answer.problem);
       } else {
         showErrors(this.#form, answer.errors ?? {});
       }
@@ -109,27 +139,31 @@ export class Modal {
       }
       const errors = problem instanceof HttpProblem ? problem.errors : {};
       showErrors(this.#form, errors);
-      this.#say(Object.keys(errors).length > 0 ? "" : problem.message);
+      this.say(Object.keys(errors).length > 0 ? "" : problem.message);
     } finally {
       this.#busy(false);
     }
   }
 
-  async #close(view) {
-    this.#closed.add(view.id);
+  async #close(viewId) {
+    this.#closed.add(viewId);
     this.show(null);
     try {
-      await this.#store.close(view.id);
+      await this.#store.close(viewId);
     } catch (problem) {
       if (!isProblem(problem)) {
         throw problem;
       }
-      this.#closed.delete(view.id);
+      this.#closed.delete(viewId);
       await mayFail(this.#store.pull());
     }
   }
 
-  #say(text) {
+  /** Say under the form what went wrong; an empty text says nothing. */
+  say(text) {
+    if (this.#dialog === null) {
+      return;
+    }
     this.#form.querySelector(".sheet-problem").textContent = text;
   }
 

@@ -1,12 +1,17 @@
 /** Slack as one person of the team sees it: channels, messages, Home tab, modals, composer. */
 
 import { drawBlocks } from "./blocks.js";
+import { Composer } from "./composer.js";
 import { confirmed } from "./confirm.js";
 import { h, icon, reconcile, unseen } from "./dom.js";
+import { failure } from "./failure.js";
+import { FaultsPanel } from "./faults-panel.js";
 import { mayFail } from "./http.js";
-import { MessageList, avatar } from "./message-list.js";
+import { MessageDrawer, avatar } from "./message.js";
+import { MessageList } from "./message-list.js";
 import { Modal } from "./modal.js";
-import { HOME, SlackStore } from "./slack-store.js";
+import { FAULTS, HOME, SlackStore } from "./slack-store.js";
+import { ThreadPanel } from "./thread-panel.js";
 
 const REMEMBERED = "person";
 const ARCHIVE = /\/sandbox\/slack\/archives\/(\w+)\/p(\d+)(\d{6})$/;
@@ -32,7 +37,10 @@ export class SlackPanel {
     const last = sessionStorage.getItem(REMEMBERED);
     this.#store.me = this.#store.people.find((one) => one.id === last) ?? this.#store.me;
     const act = (send, what, key) => this.#act(send, what, key);
-    this.list = new MessageList(this.#store, act, this.#problems);
+    const drawer = new MessageDrawer(this.#store, act, this.#problems, (ts) => this.#store.dismiss(ts));
+    this.list = new MessageList(this.#store, drawer, (ts) => this.#openThread(ts));
+    this.thread = new ThreadPanel(this.#store, drawer, () => this.#closeThread());
+    this.faults = new FaultsPanel(this.#store, () => this.#store.pull());
     this.modal = new Modal(this.#store, (send, what) => this.#act(send, what, "modal"));
     this.#build(root);
     root.addEventListener("click", (event) => this.#followHere(event));
@@ -56,6 +64,12 @@ export class SlackPanel {
     this.topic = h("p", { class: "place-topic" });
     this.offline = h("p", { class: "offline", role: "status", hidden: true }, "Reconnecting …");
     this.homeView = h("div", { class: "home", tabindex: "0", "aria-label": "Home" });
+    this.composer = new Composer(
+      "Message or slash command",
+      (text) => this.#send(text),
+      this.#store.commands,
+    );
+    this.closed = h("p", { class: "closed", hidden: true }, "This channel is archived.");
     const side = h(
       "aside",
       { class: "side" },
@@ -69,9 +83,11 @@ export class SlackPanel {
       h("header", { class: "place-head" }, h("div", {}, this.title, this.topic), this.offline),
       this.list.root,
       this.homeView,
-      this.#composer(),
+      this.faults.root,
+      this.closed,
+      this.composer.root,
     );
-    root.append(h("div", { class: "workspace" }, side, place));
+    root.append(h("div", { class: "workspace" }, side, h("div", { class: "slack-view" }, place, this.thread.root)));
   }
 
   #people() {
@@ -102,59 +118,21 @@ export class SlackPanel {
     );
   }
 
-  #composer() {
-    this.input = h("textarea", {
-      class: "said-input",
-      rows: "1",
-      dir: "auto",
-      enterkeyhint: "send",
-      "aria-label": "Message or slash command",
-      on: { keydown: (event) => this.#key(event), input: () => this.#say("") },
-    });
-    this.trouble = h("p", { class: "trouble", role: "alert", hidden: true });
-    this.form = h(
-      "form",
-      { class: "said-form", on: { submit: (event) => this.#send(event) } },
-      this.trouble,
-      h(
-        "div",
-        { class: "said-box" },
-        this.input,
-        h("button", { type: "submit", class: "said-send" }, icon("send"), unseen("Send")),
-      ),
-    );
-    return this.form;
-  }
-
-  #key(event) {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229) {
-      event.preventDefault();
-      this.form.requestSubmit();
-    }
-  }
-
-  async #send(event) {
-    event.preventDefault();
-    const text = this.input.value.trim();
-    if (text === "") {
-      return;
-    }
-    this.input.value = "";
+  #send(text) {
     const command = COMMAND.exec(text);
-    try {
-      const answer = command
-        ? await this.#store.command(command[1], command[2])
-        : await this.#store.post(text);
-      this.#say(answer.problem ? failure(answer) : "");
-    } catch (problem) {
-      this.input.value = text;
-      this.#say(problem.message);
-    }
+    return command ? this.#store.command(command[1], command[2]) : this.#store.post(text);
   }
 
-  #say(text) {
-    this.trouble.hidden = text === "";
-    this.trouble.replaceChildren(...(text === "" ? [] : [icon("alert"), text]));
+  #openThread(ts) {
+    this.#store.openThread(ts);
+    this.thread.composer.input.focus();
+  }
+
+  /** The focus goes back to where the thread was opened from. */
+  #closeThread() {
+    const ts = this.#store.thread;
+    this.#store.openThread(null);
+    this.list.root.querySelector(`[data-focus="thread/${ts}"]`)?.focus();
   }
 
   async #act(send, { element, blockId, value, source }, key) {
@@ -173,6 +151,9 @@ export class SlackPanel {
       this.#problems.set(key, problem.message);
     }
     source.removeAttribute("aria-busy");
+    if (key === "modal") {
+      this.modal.say(this.#problems.get(key) ?? "");
+    }
     this.#draw();
   }
 
@@ -182,7 +163,7 @@ export class SlackPanel {
   }
 
   #go(place) {
-    this.#say("");
+    this.composer.say("");
     void mayFail(this.#store.go(place));
   }
 
@@ -212,36 +193,48 @@ export class SlackPanel {
 
   #draw() {
     const { place, channels, views } = this.#store;
-    const isHome = place === HOME;
+    const channel = this.#store.channel(place);
     this.offline.hidden = this.#store.isLive;
     this.#drawPlaces();
     this.modal.show(views.at(-1) ?? null);
-    this.list.root.hidden = isHome;
-    this.homeView.hidden = !isHome;
-    this.form.hidden = isHome;
-    if (isHome) {
+    this.list.root.hidden = !channel;
+    this.homeView.hidden = place !== HOME;
+    this.faults.root.hidden = place !== FAULTS;
+    this.composer.root.hidden = !channel || channel.is_archived;
+    this.closed.hidden = !channel?.is_archived;
+    this.thread.show(channel, this.#store.thread);
+    if (place === HOME) {
       this.#drawHome();
-    } else if (place) {
-      const channel = this.#store.channel(place);
-      const name = channel?.is_im ? this.#store.app.name : (channel?.name ?? "");
-      this.title.replaceChildren(channel?.is_im ? "" : icon("hash"), name);
-      this.topic.textContent = channel?.topic ?? "";
-      this.input.placeholder = "Message, or /refunds help";
-      this.list.show(place);
+    } else if (place === FAULTS) {
+      this.title.replaceChildren(icon("alert"), "What can go wrong");
+      this.topic.textContent = "Around the bot, in this sandbox only";
+      this.faults.show();
+    } else if (channel) {
+      this.#drawChannel(channel);
     }
     this.#onNews(channels.some(({ id }) => this.#store.isUnread(id)));
+  }
+
+  #drawChannel(channel) {
+    const name = channel.is_im ? this.#store.app.name : channel.name;
+    this.title.replaceChildren(channel.is_im ? "" : icon(signOf(channel)), name);
+    this.topic.textContent = [channel.topic, ...oddities(channel)].filter(Boolean).join(" · ");
+    this.composer.input.placeholder = "Message, or / for a command";
+    this.list.show(channel.id);
   }
 
   #drawPlaces() {
     const { channels, place, app } = this.#store;
     const places = [
-      ...channels.map(({ id, name, is_im: isIm }) => ({
-        id,
-        name: isIm ? app.name : name,
-        sign: isIm ? "chat" : "hash",
-        isUnread: this.#store.isUnread(id),
+      ...channels.map((channel) => ({
+        id: channel.id,
+        name: channel.is_im ? app.name : channel.name,
+        sign: signOf(channel),
+        odd: oddities(channel).join(", "),
+        isUnread: this.#store.isUnread(channel.id),
       })),
-      { id: HOME, name: `${app.name} Home`, sign: "home", isUnread: false },
+      { id: HOME, name: `${app.name} Home`, sign: "home", odd: "", isUnread: false },
+      { id: FAULTS, name: "What can go wrong", sign: "alert", odd: "", isUnread: false },
     ];
     const items = places.map((one) => ({
       key: one.id,
@@ -251,7 +244,7 @@ export class SlackPanel {
     reconcile(this.places, items, this.#placesMarks);
   }
 
-  #placeRow({ id, name, sign, isUnread }, isCurrent) {
+  #placeRow({ id, name, sign, odd, isUnread }, isCurrent) {
     return h(
       "li",
       {},
@@ -265,7 +258,7 @@ export class SlackPanel {
           on: { click: () => this.#go(id) },
         },
         icon(sign),
-        h("span", {}, name),
+        h("span", {}, name, odd ? unseen(` (${odd})`) : null),
         isUnread ? h("i", { class: "dot" }, unseen("unread")) : null,
       ),
     );
@@ -292,6 +285,7 @@ export class SlackPanel {
     return drawBlocks(home.blocks, {
       key: "home",
       names: this.#store.names,
+      people: this.#store.people,
       act: (element, blockId, value, source) =>
         this.#act(
           (act) => this.#store.clickView(home.id, act),
@@ -314,8 +308,21 @@ function roleOf({ roles, guest, title }) {
   return guest ? "guest" : title.toLowerCase();
 }
 
-/** Return what Slack shows for an answer that is no acknowledgement, and the reason beside it. */
-function failure({ problem, status, body, ms }) {
-  const reason = status === 0 ? `${body} after ${Math.round(ms)} ms` : `status ${status}`;
-  return status === 200 ? problem : `${problem} (${reason})`;
+function signOf({ is_im: isIm, is_archived: isArchived, is_private: isPrivate }) {
+  if (isIm) {
+    return "chat";
+  }
+  return isArchived ? "archive" : isPrivate ? "lock" : "hash";
+}
+
+/** Return what is not as it should be with a channel. */
+function oddities({ is_im: isIm, is_archived: isArchived, is_member: isMember, is_ext_shared: isShared }) {
+  if (isIm) {
+    return [];
+  }
+  return [
+    isArchived ? "archived" : null,
+    isMember ? null : "without the bot",
+    isShared ? "shared with another company" : null,
+  ].filter(Boolean);
 }

@@ -8,12 +8,15 @@ import { untilVisible, whileVisible } from "./visibility.js";
 const SLACK = "/sandbox/slack";
 const HURRY_MS = 500;
 export const HOME = "home";
+export const FAULTS = "faults";
 
 export class SlackStore {
   channels = [];
   views = [];
   home = null;
   isLive = true;
+  thread = null;
+  #dismissed = new Set();
   #messages = new Map();
   #seen = new Map();
   #isInView;
@@ -30,6 +33,7 @@ export class SlackStore {
     this.people = workspace.people;
     this.app = workspace.app;
     this.name = workspace.name;
+    this.commands = workspace.commands;
     this.me = this.people[0];
     this.place = null;
     this.#onChange = onChange;
@@ -90,8 +94,9 @@ export class SlackStore {
     await this.pull();
   }
 
-  /** Go to a channel by id, or to the app's Home tab. */
+  /** Go to a channel by id, to the app's Home tab, or to what can go wrong. */
   async go(place) {
+    this.thread = null;
     this.place = place;
     if (place === HOME) {
       this.#onChange();
@@ -108,12 +113,25 @@ export class SlackStore {
     this.#onChange();
   }
 
+  /** Open the thread of a message of the channel in view; null closes it. */
+  openThread(ts) {
+    this.thread = ts;
+    this.#onChange();
+  }
+
+  /** Put away what only this person sees, until the page is loaded again. */
+  dismiss(ts) {
+    this.#dismissed.add(ts);
+    this.#onChange();
+  }
+
   channel(id) {
     return this.channels.find((one) => one.id === id);
   }
 
   messages(channelId) {
-    return this.#messages.get(channelId)?.list ?? [];
+    const list = this.#messages.get(channelId)?.list ?? [];
+    return this.#dismissed.size === 0 ? list : list.filter((one) => !this.#dismissed.has(one.ts));
   }
 
   /** Tell whether somebody wrote in the channel since this person looked. */
@@ -123,7 +141,10 @@ export class SlackStore {
       (one) =>
         ofTs(one.ts) > seen &&
         one.user !== this.me.user_id &&
-        (one.thread_ts === null || one.thread_ts === one.ts || one.ephemeral_for !== null),
+        (one.thread_ts === null ||
+          one.thread_ts === one.ts ||
+          one.reply_broadcast ||
+          one.ephemeral_for !== null),
     );
   }
 
@@ -148,8 +169,9 @@ export class SlackStore {
     return this.#do("command", { command, text, channel: this.place });
   }
 
-  post(text) {
-    return this.#do("messages", { channel: this.place, text });
+  post(text, threadTs = null) {
+    const thread = threadTs ? { thread_ts: threadTs } : {};
+    return this.#do("messages", { channel: this.place, text, ...thread });
   }
 
   openHome() {
@@ -169,7 +191,9 @@ export class SlackStore {
       this.place === HOME ? getJson(`${SLACK}/home${user}`) : this.home,
     ]);
     const mine = channels.filter((one) => one.members.includes(person.user_id));
-    this.place ??= mine[0].id;
+    if (this.place === null || !this.#isPlace(this.place, mine)) {
+      this.place = mine[0]?.id ?? HOME;
+    }
     await Promise.all(mine.map((channel) => this.#readChannel(channel, person)));
     if (person !== this.me) {
       return;
@@ -177,6 +201,10 @@ export class SlackStore {
     Object.assign(this, { channels: mine, views, home });
     this.#beganAt ??= this.#newest(mine);
     this.look();
+  }
+
+  #isPlace(place, channels) {
+    return place === HOME || place === FAULTS || channels.some(({ id }) => id === place);
   }
 
   /** Messages elsewhere are read when there are more than before; those in view may have changed. */
