@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -44,6 +45,9 @@ CountDecision = Callable[[Decision, DecideAnswer], None]
 
 # The view was closed, or has changed since.
 _GONE_ON = frozenset({"not_found", "hash_conflict"})
+
+# Three seconds from the click on, and the way here is part of it.
+_TRIGGER_LIVES = timedelta(seconds=2.5)
 
 _Answer = TypeVar("_Answer")
 
@@ -156,13 +160,24 @@ class Edge:
         return actor if actor.grants else None
 
     def open_view(self, click: Click, view: Block) -> None:
-        """Open a modal over the click's place; where Slack fails, the person is told so."""
+        """Open a modal over the click's place; where Slack fails, the person is told so.
+
+        Beside the answer to the click, which Slack must not have to wait for. It is lost with the
+        process, as the trigger is that opens it.
+        """
+        self.prompt.call(partial(self._open, click, view, self.desk.clock.now()))
+
+    def _open(self, click: Click, view: Block, clicked_at: datetime) -> None:
         open_call = self.client.views_push if click.in_modal else self.client.views_open
         try:
-            open_call(trigger_id=click.trigger_id, view=view)
+            if self.desk.clock.now() - clicked_at < _TRIGGER_LIVES:
+                open_call(trigger_id=click.trigger_id, view=view)
+                return
+            problem = "it has taken too long"
         except CALL_ERRORS as error:
-            _LOG.warning("no form for %s: %s", click.identity, failure_of(error).code)
-            self.tell(click.channel_id, click.user.id, "Slack did not open the form. Click again.")
+            problem = failure_of(error).code
+        _LOG.warning("no form for %s: %s", click.identity, problem)
+        self.tell(click.channel_id, click.user.id, "Slack did not open the form. Click again.")
 
     def replace_view(self, form: InView, view: Block, missed: str = "") -> None:
         """Let another view take the place of the one acted in, beside the answer to Slack.

@@ -11,7 +11,7 @@ _LOG = logging.getLogger(__name__)
 
 # Slack counts three seconds from the click to the answer, both ways included.
 ANSWER_WITHIN_S = 1.8
-_WORKERS = 8
+_WORKERS, _CALLERS = 8, 4
 # So many threads may wait for slow answers at once; the others stay free for quick ones.
 _SEATS = 2
 _SEAT_WITHIN_S = 0.3
@@ -31,6 +31,7 @@ class Prompt:
         self._within_s = within_s
         self._seats = BoundedSemaphore(_SEATS)
         self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slack-prompt")
+        self._calls = ThreadPoolExecutor(_CALLERS, thread_name_prefix="slack-call")
 
     def run(self, work: Callable[[], _Answer], late: Callable[[_Answer], None]) -> _Answer | None:
         """Return what `work` gives, or None when it takes too long: `late` is given it then.
@@ -46,9 +47,11 @@ class Prompt:
 
     def start(self, work: Callable[[], object]) -> Future[object]:
         """Let `work` run beside the answer to Slack; what it raises is logged."""
-        future = self._pool.submit(work)
-        future.add_done_callback(partial(_finish, _ignore))
-        return future
+        return _unheard(self._pool.submit(work))
+
+    def call(self, work: Callable[[], object]) -> Future[object]:
+        """Let a call of Slack's API run beside the answer, whatever shop and provider do."""
+        return _unheard(self._calls.submit(work))
 
     def _is_done(self, future: Future[_Answer]) -> bool:
         if not self._seats.acquire(timeout=_SEAT_WITHIN_S):
@@ -61,6 +64,12 @@ class Prompt:
     def close(self) -> None:
         """Wait for what is under way and take no more."""
         self._pool.shutdown()
+        self._calls.shutdown()
+
+
+def _unheard(future: Future[object]) -> Future[object]:
+    future.add_done_callback(partial(_finish, _ignore))
+    return future
 
 
 def _ignore(_: object) -> None:

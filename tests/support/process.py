@@ -264,8 +264,13 @@ class DeskProcess:
         return dict(answer.json())
 
     def form(self, name: str) -> Json:
-        """Return the modal that somebody has open on top."""
-        return dict(self.get("/sandbox/slack/views", user=name).json()[-1])
+        """Wait until somebody has a modal open, and return the one on top."""
+
+        def look() -> Json | None:
+            found = self.get("/sandbox/slack/views", user=name).json()
+            return dict(found[-1]) if found else None
+
+        return eventually(look, f"modal of {name}")
 
     def submits(self, name: str, values: Mapping[str, str]) -> Json:
         """Let somebody submit the modal on top, and return how the desk answered."""

@@ -63,6 +63,11 @@ class KeptPrompt(Prompt):
         self._started.append(super().start(work))
         return self._started[-1]
 
+    @override
+    def call(self, work: Callable[[], object]) -> Future[object]:
+        self._started.append(super().call(work))
+        return self._started[-1]
+
     def settle(self) -> None:
         """Wait until all that was started has ended."""
         wait(self._started)
@@ -77,6 +82,12 @@ class SlackStory(Story):
     bolt: App
     prompt: KeptPrompt
     events_url: str
+
+    @override
+    def rests(self) -> None:
+        """Wait for what runs beside the answers to Slack, then run every worker."""
+        self.prompt.settle()
+        super().rests()
 
     @override
     def delivers(self) -> int:
@@ -128,7 +139,6 @@ class SlackStory(Story):
         where = {"channel": message["channel"], "ts": message["ts"], "action_id": action_id}
         body = {"user": user, **where, **({} if value is None else {"value": value})}
         answer: dict[str, Any] = self.slack.act("/click", **body)
-        self.prompt.settle()
         self.rests()
         return answer
 
@@ -136,7 +146,6 @@ class SlackStory(Story):
         """Let a person click a button of the modal on top, then run what follows."""
         body = {"user": user, "view_id": self.form(user)["id"], "action_id": action_id}
         answer: dict[str, Any] = self.slack.act("/click", **body)
-        self.prompt.settle()
         self.rests()
         return answer
 
@@ -151,16 +160,17 @@ class SlackStory(Story):
             "values": values,
         }
         answer: dict[str, Any] = self.slack.act("/click", **body)
-        self.prompt.settle()
         self.rests()
         return answer
 
     def form(self, user: str) -> dict[str, Any]:
         """Return the modal that lies on top for a person."""
+        self.prompt.settle()
         return dict(self.slack.look("/views", user=user)[-1])
 
     def forms(self, user: str) -> int:
         """Return how many modals lie open for a person."""
+        self.prompt.settle()
         return len(self.slack.look("/views", user=user))
 
     def submits(self, user: str, *, force: bool = False, **values: object) -> dict[str, Any]:
