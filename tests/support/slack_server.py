@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request, Response
 from slack_bolt import App
 from typing_extensions import override
 
+from agent.desk import Desk
 from agent.domain.approvals import Approval, Status
 from agent.domain.decision import DecideAnswer, Decision
 from agent.domain.policy import Policy
@@ -28,6 +29,7 @@ from bot.slack.names import INPUT
 from bot.slack.people import SyncReport, sync_people
 from bot.slack.prompt import Prompt
 from bot.slack.rosters import SlackRosters
+from bot.web.slack_events import SLACK_THREADS
 from storage import cards
 from storage.transaction import Store
 from tests.support.desk import Story, tell_story
@@ -249,11 +251,17 @@ def running_servers() -> Iterator[Servers]:
 
 @contextmanager
 def slack_story(
-    servers: Servers, folder: Path, store: Store, policy: Policy | None = None, **changes: Any
+    servers: Servers,
+    folder: Path,
+    store: Store,
+    policy: Policy | None = None,
+    around: Callable[[Desk], Desk] = lambda desk: desk,
+    **changes: Any,
 ) -> Iterator[SlackStory]:
     """Let a desk and a stand-in know each other; roles are mirrored, nothing has happened yet.
 
     The clock of the desk starts at the real time, as signatures and message timestamps have it.
+    `around` puts something between the desk and the outside.
     """
     events_url = f"{servers.desk.url}/slack/events"
     with running_slack(servers.slack, folder, events_url, **real_clock(), **changes) as slack:
@@ -263,7 +271,7 @@ def slack_story(
         patient = web_client(BOT_TOKEN, base_url, timeout_s=OUTBOX_TIMEOUT_S)
         prompt = KeptPrompt()
         rosters = SlackRosters(told.desk, quick, slack.config.team_id)
-        told.desk = replace(told.desk, rosters=rosters)
+        told.desk = around(replace(told.desk, rosters=rosters))
         edge = Edge(told.desk, quick, slack.config.team_id, uncounted, prompt)
         bolt = slack_app(edge, SIGNING_SECRET)
         servers.desk.app = desk_app(bolt)
@@ -280,14 +288,14 @@ def slack_story(
 
 
 def desk_app(bolt: App) -> FastAPI:
-    """Return the desk's one address, `/slack/events`, as an application."""
-    app = FastAPI()
+    """Return the desk's one address, `/slack/events`, as an application with as many threads."""
+    app, pool = FastAPI(), ThreadPoolExecutor(SLACK_THREADS)
 
     @app.post("/slack/events")
     async def events(request: Request) -> Response:
         body = await request.body()
         status, headers, text = await asyncio.get_running_loop().run_in_executor(
-            None, dispatch, bolt, body, dict(request.headers)
+            pool, dispatch, bolt, body, dict(request.headers)
         )
         return Response(text, status, headers)
 
