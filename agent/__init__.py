@@ -8,5 +8,6 @@ steps/decide.py     one vote by one person, whichever door it came through
 steps/execute.py    the stored payload is carried out once, and the outcome written down
 steps/resume.py     the outcome reaches the parked run as a system message
 steps/tell.py       the customer reads the truth about it
+steps/escalate.py   what waits is brought up again, and its deadline is met
 steps/sweep.py      what time and crashes left behind is tidied
 """

@@ -160,6 +160,10 @@ def _aftermath(sight: Sight) -> _Rows:
         yield "supersedes", approval.supersedes
     if approval.superseded_by is not None:
         yield "superseded by", approval.superseded_by
+    if approval.escalations:
+        yield "escalated", "nobody decided in time, so it was given one more period"
+    if approval.taken_by is not None and approval.taken_at is not None:
+        yield "looked into by", f"{approval.taken_by} since {rfc3339(approval.taken_at)}"
     if approval.status is Status.APPROVED and sight.view.stopped:
         yield "stopped", "everything is stopped: it is not carried out before that is lifted"
     if approval.status is Status.APPROVED and approval.use_by is not None:

@@ -9,7 +9,6 @@ from agent.domain.payload import Json, Payload
 from agent.domain.policy_words import TOOLS
 from agent.domain.roles import Role, Tier
 from bot.slack.blocks import (
-    Block,
     Row,
     bullets,
     context,
@@ -19,7 +18,6 @@ from bot.slack.blocks import (
     lines,
     moment,
     ours,
-    quote,
     rich,
     word,
 )
@@ -47,7 +45,7 @@ def queue_note(queue: Queue, level: Level, groups: Groups) -> Note:
     told = f"{queue.total} {'request waits' if queue.total == 1 else 'requests wait'}"
     rows = [[*aside, word("The oldest has waited since "), moment(queue.oldest), word(".")]]
     rows += [
-        [word(f"{number} ", "bold"), *_whose(level, groups, tier), word(f"for {tier_words(tier)}")]
+        [word(f"{number} ", "bold"), word(f"for {tier_words(tier)}"), *_whose(level, groups, tier)]
         for tier, number in queue.tiers
     ]
     blocks = [
@@ -65,7 +63,7 @@ def queue_note(queue: Queue, level: Level, groups: Groups) -> Note:
 
 
 def _whose(level: Level, groups: Groups, tier: Tier) -> Row:
-    return [] if level is Level.ONCALL else naming(groups, *of_tier(tier))
+    return [] if level is Level.ONCALL else [word(" · "), *naming(groups, *of_tier(tier))]
 
 
 def _ends(approval: Approval) -> Row:
@@ -79,8 +77,8 @@ def day_note(body: Payload) -> Note:
     blocks = [header("📊 The last day at the desk"), rich(lines(_span(body), *_numbers(body)))]
     edits = [one for one in _list(body, "edits") if isinstance(one, dict)]
     if edits:
-        said = [part for one in edits for part in _edit(one)]
-        blocks.append(rich(line(word("Why requests were edited most", "bold")), *said))
+        said = bullets(*(line(*_edit(one)) for one in edits))
+        blocks.append(rich(line(word("Why requests were edited most", "bold")), said))
     ended = sum(_number(one, "number") for one in _rows(body, "outcomes"))
     told = f"{ended} requests decided, {_sum(body, 'expired')} not in time"
     return Note(blocks, fallback(f"📊 The last day at the desk: {told}."))
@@ -140,12 +138,12 @@ def _person(one: dict[str, Json]) -> str:
     return f"{clip(visible(str(one.get('text'))), _NAME)} {_number(one, 'number')}"
 
 
-def _edit(one: dict[str, Json]) -> list[Block]:
-    said = clip(visible(str(one.get("text")), lines=True), _REASON)
+def _edit(one: dict[str, Json]) -> Row:
+    said = clip(visible(str(one.get("text"))), _REASON)
     times = _number(one, "number")
     return [
-        line(word("once" if times == 1 else f"{times} times")),
-        quote(said or "no reason given"),
+        word("once: " if times == 1 else f"{times} times: "),
+        word(said or "no reason given", "italic"),
     ]
 
 

@@ -25,7 +25,7 @@ from bot.slack.blocks import (
 from bot.slack.groups import Groups, naming, of_tier
 from bot.slack.notices import Note
 from bot.slack.parts import taken_words
-from bot.slack.states import ended_words, phrase, progress_words, tier_words
+from bot.slack.states import ended_words, look_of, phrase, progress_words, tier_words
 from bot.slack.text import clip, visible
 from storage.pings import Ping
 
@@ -89,11 +89,12 @@ def ping_line() -> Note:
 
 
 def _over(urging: Urging) -> Note:
-    told = clip(visible(ended_words(urging.view)), _PLAIN)
-    head = [emoji("white_check_mark"), word(" "), word(_what(urging.view.approval), "bold")]
+    approval, told = urging.view.approval, clip(visible(ended_words(urging.view)), _PLAIN)
+    look = look_of(approval)
+    head = [emoji(look.emoji), word(" "), word(_what(approval), "bold")]
     rows = [[*head, word(f" · {told}")], *_seen(urging)]
-    text = f"✅ {_what(urging.view.approval)}: {told}"
-    return Note([rich(lines(*rows)), context(plain(urging.view.approval.id))], fallback(text))
+    text = f"{look.sign} {_what(approval)}: {told}"
+    return Note([rich(lines(*rows)), context(plain(approval.id))], fallback(text))
 
 
 def _named(urging: Urging) -> Row:

@@ -211,5 +211,6 @@ def test_the_day_is_told_in_the_approvals_channel(story: SlackStory) -> None:
     assert "Refund 1 carried out · 1 edited" in words
     assert "Not decided in time 1. Nobody has denied these." in words
     assert "Approved by Boss 1" in words
-    assert "<!channel> *urgent* `x` \\u202egnp.exe" in words
+    assert "once: " in shown(told)
+    assert "<!channel> *urgent* `x` \\\\u202egnp.exe" in shown(told)
     assert "Waiting now 0" in words

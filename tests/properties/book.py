@@ -1,5 +1,6 @@
 """The invariants that need the whole world: the provider's book, limits, deliveries, words."""
 
+import json
 from collections import Counter, defaultdict
 from datetime import timedelta
 
@@ -47,6 +48,7 @@ def check_after_all(world: World) -> None:
     _admissions_hold(world)
     _no_word_where_it_must_not_be(world)
     _a_timeout_is_no_denial(world)
+    _each_level_once(world)
     _no_claim_outlives_its_lease(world)
 
 
@@ -131,6 +133,12 @@ def _one_ping_each(world: World) -> None:
             d.approval.approval.id for d in world.story.notifier.of(kind) if d.approval is not None
         )
         assert [one for one, times in told.items() if times > 1] == [], f"I18: {kind}"
+    levels = Counter(
+        (d.approval.approval.id, d.body["level"])
+        for d in world.story.notifier.of(DeliveryKind.PING)
+        if d.approval is not None
+    )
+    assert [one for one, times in levels.items() if times > 1] == [], "I18: pings"
 
 
 def _admissions_hold(world: World) -> None:
@@ -165,6 +173,21 @@ def _a_timeout_is_no_denial(world: World) -> None:
     expired = {approval for approval, kind in facts if kind == "approval.expired"}
     denied = {approval for approval, kind in facts if kind == "approval.rejected"}
     assert expired.isdisjoint(denied), "I19"
+
+
+def _each_level_once(world: World) -> None:
+    """I18: a request is brought up once a level, whatever becomes of it by edits."""
+    rows = {row.id: row for row in world.rows()}
+    with world.desk.store.transaction(write=False) as tx:
+        facts = [json.loads(row["body"]) for row in tx.all(audit.select())]
+    told: Counter[tuple[str, str]] = Counter()
+    for fact in facts:
+        if fact["type"] in {"approval.pinged", "approval.escalated"}:
+            row = rows[fact["approval_id"]]
+            while row.supersedes is not None and rows[row.supersedes].status is Status.SUPERSEDED:
+                row = rows[row.supersedes]
+            told[row.id, fact["data"]["level"]] += 1
+    assert [one for one, times in told.items() if times > 1] == [], "I18: levels"
 
 
 def _no_claim_outlives_its_lease(world: World) -> None:

@@ -33,6 +33,7 @@ from agent.steps.review import answer_review, resume_automatic
 from agent.steps.revoke import revoke
 from agent.steps.settlement import Settlement, settle_unknown
 from agent.steps.stop import lift, stop_all
+from agent.steps.take import take_over
 from agent.steps.verify import verify
 from bot.sandbox.payments_faults import FaultKind
 from storage import people
@@ -73,6 +74,8 @@ class DeskMachine(RuleBasedStateMachine):
         self.world: World = new_world(self.template)
         self.events = 0
         self.was: dict[str, Status] = {}
+        self.levels: dict[str, int] = {}
+        self.extended = set[str]()
 
     @override
     def teardown(self) -> None:
@@ -194,6 +197,17 @@ class DeskMachine(RuleBasedStateMachine):
         """Let a deadline come, and the sweep after it."""
         self.world.story.clock.advance(seconds=wait)
         self.world.works("sweep")
+
+    @rule(who=_people, pick=_pick, share=st.sampled_from((2, 5)))
+    def looks_into_it(self, who: str, pick: int, share: int) -> None:
+        """Let a level come, and somebody say that they look into what waits."""
+        row, clock = self._pick(pick, Status.PENDING), self.world.story.clock
+        if row is None:
+            return
+        left = (row.expires_at - row.created_at) / share
+        clock.at = max(clock.at, row.expires_at - left)
+        self.world.works("sweep")
+        self._count("taken", take_over(self.world.desk, row.id, self._order(who)))
 
     @rule(who=_people, pick=_pick, word=_words)
     def decides_too_late(self, who: str, pick: int, word: Verdict) -> None:
@@ -434,6 +448,10 @@ class DeskMachine(RuleBasedStateMachine):
             if before is not row.status:
                 self.reached[row.status.value] += 1
             self.was[row.id] = row.status
+            self.reached["brought up"] += row.pinged > self.levels.get(row.id, 0)
+            self.reached["escalated"] += row.escalations > 0 and row.id not in self.extended
+            self.levels[row.id] = row.pinged
+            self.extended |= {row.id} if row.escalations else set()
         assert len(rows) >= len(self.was), "a row is gone"
         check_now(self.world, rows)
         self.reached[f"breaker {breaker_status(self.world.desk)['state']}"] += 1
@@ -476,6 +494,9 @@ FLOOR = {
     "glass": 3,
     "settled": 2,
     "linked": 2,
+    "brought up": 20,
+    "escalated": 3,
+    "taken": 5,
     "breaker closed": 200,
     "breaker open": 5,
     "breaker half_open": 2,
