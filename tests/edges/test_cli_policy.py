@@ -1,6 +1,7 @@
 """`agent policy`: shown in three forms, refused with its line, and tried on the past."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -148,8 +149,7 @@ def test_each_kind_of_difference_has_its_words(
     story.proposes(story.opens_chat("cus_clara"), story.flag_call("0.3", "call_f"))
     file = tmp_path / "other.yml"
     changed = SHIPPED.replace('{up_to: "2000.00", role: refund_manager}', "{role: oncall}", 1)
-    top = "      - {role: refund_manager, approvals: 2, at_deadline: escalate}\n"
-    changed = changed.replace(top, "", 1)
+    changed = re.sub(r"      - \{role: refund_manager, approvals: 2.*\n", "", changed, count=1)
     changed = changed.replace('auto_score_max: "0.80"', 'auto_score_max: "0.1"')
     file.write_text(changed.replace('{USD: "50.00"}', '{USD: "4.00"}'), "utf-8")
     *lines, _ = terminal_lines(Terminal(story), file)
