@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from agent.domain.alerts import Alert, AlertKind, is_over_when_seen
 from agent.domain.approvals import ApprovalView
+from agent.domain.payload import Payload
 from bot.slack.alert_details import buttons_of, details_of, text_of
 from bot.slack.blocks import (
     Block,
@@ -71,21 +72,31 @@ def alert_note(alert: Alert, view: ApprovalView | None) -> Note:
     """
     look = _LOOKS[alert.kind]
     sign, title = (look.sign, look.title) if alert.is_open else ("✅", look.past)
-    told = clip(visible(text_of(alert.body, "text"), lines=True), _PLAIN)
-    reason = text_of(alert.body, "reason")
-    said = [quote(clip(visible(reason, lines=True), _PLAIN))] if reason else []
+    told, reason = _words(alert.body, "text"), _words(alert.body, "reason")
     blocks = [
         header(f"{sign} {title}"),
-        *_ended(alert),
-        rich(line(word(told)), *said),
+        *_said(alert, told, reason),
         *details_of(alert, view),
         *_seen(alert),
         context(*_small_print(alert)),
         *_buttons(alert, view),
     ]
-    because = f" {visible(reason)}" if reason else ""
-    news = f"{told}{because}" if alert.ended is None else visible(alert.ended)
+    news = f"{told} {reason}".strip() if alert.ended is None else visible(alert.ended)
     return Note(blocks, fallback(f"{sign} {title}. {clip(news, _PLAIN)}"))
+
+
+def _words(body: Payload, name: str) -> str:
+    return clip(visible(text_of(body, name), lines=True), _PLAIN)
+
+
+def _said(alert: Alert, told: str, reason: str) -> list[Block]:
+    """Return what it is about; once it has ended by itself, how, and below that what it was."""
+    quoted = [quote(reason)] if reason else []
+    if alert.ended is None or is_over_when_seen(alert.kind):
+        return [rich(line(word(told)), *quoted)]
+    ended = clip(visible(alert.ended, lines=True), _PLAIN)
+    was = [context(plain(told))] if told else []
+    return [rich(line(word(ended, "bold"))), *was, *([rich(*quoted)] if quoted else [])]
 
 
 def alert_line(alert: Alert, text: str) -> Note:
@@ -93,13 +104,6 @@ def alert_line(alert: Alert, text: str) -> Note:
     told = clip(visible(text, lines=True), _PLAIN)
     name, sign = ("rotating_light", "🚨") if alert.is_open else ("white_check_mark", "✅")
     return Note([rich(line(emoji(name), word(f" {told}")))], fallback(f"{sign} {told}"))
-
-
-def _ended(alert: Alert) -> list[Block]:
-    """Return how it ended, unless that is only that somebody has seen it."""
-    if alert.ended is None or is_over_when_seen(alert.kind):
-        return []
-    return [rich(line(word(clip(visible(alert.ended, lines=True), _PLAIN), "bold")))]
 
 
 def _seen(alert: Alert) -> list[Block]:

@@ -103,7 +103,7 @@ def test_every_kind_is_drawn_open_then_looked_into_then_over(kind: AlertKind) ->
     assert buttons(gone.blocks) == {}
     assert heading(gone).startswith("✅ ")
     assert not heading(note).startswith("✅ ")
-    assert "The bot was removed." in flowing(gone.blocks)
+    assert "The bot was removed." in read(gone.blocks)
     assert {note.text[:1], gone.text[:1]} == {heading(note)[:1], "✅"}
     rows = [block["block_id"] for n in (note, watched) for block in n.blocks if "block_id" in block]
     assert len(set(rows)) == len(rows)
