@@ -25,6 +25,7 @@ from agent.desk import Desk, Lane
 from agent.domain.deadlines import EXECUTION_LEASE
 from agent.domain.errors import InvalidInput
 from agent.domain.heartbeats import WATCH, patience_with
+from agent.domain.places import Pace
 from agent.ports import ChatModel, Clock, Mailer, Notifier, Payments
 from agent.providers.demo_shop import seed_demo_shop
 from agent.providers.embedded_flags import EmbeddedFlags
@@ -38,11 +39,12 @@ from agent.providers.sink_mail import NoMailer, SinkMailer
 from agent.providers.smtp_address import read_smtp_url
 from agent.providers.smtp_mail import SmtpMailer
 from agent.providers.system import SharedClock, SystemClock, SystemIds
-from agent.steps.announce import announce
+from agent.steps.announce import announce, next_announcement
 from agent.steps.check import check_click
 from agent.steps.digest import daily_digest
 from agent.steps.execute import execute_due
 from agent.steps.heads import Seal, sign_heads
+from agent.steps.page import send_pages
 from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
 from agent.steps.verify import Witness
@@ -70,7 +72,7 @@ from bot.web.hub import Hub, last_seqs_of
 from bot.web.metrics import Metrics
 from bot.web.server import WebServer
 from bot.web.signatures import WebhookKeys
-from storage import heartbeats, outbox, schema
+from storage import deliveries, heartbeats, schema
 from storage.clock import database_time
 from storage.engine import open_engine
 from storage.single import AlreadyRunning, hold_file
@@ -226,7 +228,7 @@ def _server(settings: Settings, held: ExitStack) -> DeskServer:
         with core.desk.store.transaction() as tx:
             heartbeats.forget_other_servers(tx, core.desk.replica)
     with core.desk.store.transaction() as tx:
-        outbox.revive(tx, core.desk.clock.now())
+        deliveries.revive(tx, core.desk.clock.now())
     return _sandbox_server(core, wakeups) if settings.is_sandbox else _real_server(core, wakeups)
 
 
@@ -254,6 +256,7 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
         rosters=NoRosters(),
         replica=replica,
         wake=wake,
+        oncall_mail=settings.oncall_mail,
     )
     if settings.is_sandbox:
         seed_demo_shop(store, clock.now())
@@ -319,6 +322,7 @@ def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
         approvals=settings.slack_approvals_channel or "",
         oncall=settings.slack_oncall_channel or "",
         review=settings.slack_review_channel or settings.slack_approvals_channel or "",
+        spare=settings.slack_fallback_channel,
     )
     core = _with_rosters(core, keys, workspace.team_id)
     side = _slack_side(core.desk, keys, workspace.team_id, check_channels(client, wanted))
@@ -354,7 +358,7 @@ def _slack_side(desk: Desk, keys: _Keys, team_id: str, channels: Channels) -> Sl
     app = slack_app(Edge(desk, quick, team_id, metrics.count_decision), keys.signing_secret)
     return SlackSide(
         metrics=metrics,
-        notifier=SlackNotifier(patient, channels, desk.store, desk.clock),
+        notifier=SlackNotifier(patient, quick, channels, desk.store, desk.clock),
         dispatch=partial(dispatch, app),
         roles=RoleMirror(lambda: sync_people(desk, patient, team_id).problems),
         words=f"Slack at {keys.api_url}",
@@ -373,9 +377,10 @@ def _assemble(
     lanes: dict[Lane, Callable[[], object]] = {
         Lane.TURN: partial(take_turn, desk),
         Lane.EXECUTE: partial(execute_due, desk),
-        Lane.SLACK: partial(announce, desk, side.notifier),
+        Lane.SLACK: partial(announce, desk, side.notifier, Pace()),
         Lane.CLICK: partial(check_click, desk, side.metrics.count_decision),
         Lane.HOME: HomeWatch(desk).refresh,
+        Lane.MAIL: partial(send_pages, desk),
     }
     scheduled: tuple[Job, ...] = (
         Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),
@@ -392,7 +397,8 @@ def _assemble(
     patience = {job.name: patience_with(timedelta(seconds=job.every_s)) for job in scheduled}
     patience |= {Lane.TURN.value: _TURN_PATIENCE, Lane.EXECUTE.value: EXECUTION_LEASE}
     scheduled = (*scheduled, Job(WATCH, _WATCH_EVERY_S, partial(watch, desk, patience)))
-    jobs = Jobs(desk, wakeups, lanes, scheduled, hub.poke)
+    due = {Lane.SLACK: partial(next_announcement, desk)}
+    jobs = Jobs(desk, wakeups, lanes, scheduled, hub.poke, due)
     secrets = core.settings.webhook_secrets
     context = WebContext(
         desk=desk,

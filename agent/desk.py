@@ -17,6 +17,7 @@ class Lane(StrEnum):
     SLACK = "slack"
     CLICK = "click"
     HOME = "home"
+    MAIL = "mail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Desk:
     """Everything a step may reach. `replica` names this process in leases and heartbeats.
 
     `wake` rouses the workers of a lane after a commit; losing it loses no work, only time.
+    `oncall_mail` are the addresses of people on call, for when Slack itself is the trouble.
     """
 
     store: Store
@@ -38,3 +40,4 @@ class Desk:
     rosters: Rosters
     replica: str
     wake: Callable[[Lane], None]
+    oncall_mail: tuple[str, ...] = ()

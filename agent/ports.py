@@ -1,6 +1,6 @@
 """What the desk needs from outside, as Protocols; adapters live in agent/providers and bot."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -330,7 +330,8 @@ class Delivery:
 
     `approval`, `alert` and `queue` are read afresh for each try, so a message shows the rows as
     they are now; `refs` are its copies posted so far; `ambiguous` tells that an earlier try may
-    have arrived.
+    have arrived. `channel` is the id of the channel, or of the person, that a new message goes to;
+    an earlier try may have gone to one of `channels`. Those in `closed` refuse messages at present.
     """
 
     outbox_id: str
@@ -340,25 +341,70 @@ class Delivery:
     refs: tuple[MessageRef, ...]
     created_at: datetime
     ambiguous: bool
+    channel: str
     alert: Alert | None = None
     queue: Queue | None = None
+    channels: tuple[str, ...] = ()
+    closed: frozenset[str] = frozenset()
+
+    @property
+    def within_reach(self) -> tuple[MessageRef, ...]:
+        """Return the copies that are in no closed channel."""
+        return tuple(ref for ref in self.refs if ref.channel not in self.closed)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """It is there; `refs` are messages that were not known before."""
+    """It is there; `refs` are messages that were not known before, `lost_refs` are gone.
+
+    `closed` are channels that turned out to refuse what was to be done there, with the reason;
+    `complaint` is what the receiver had against the message before it took a plainer one.
+    """
 
     refs: tuple[MessageRef, ...] = ()
     lost_refs: tuple[MessageRef, ...] = ()
+    closed: tuple[tuple[str, str], ...] = ()
+    complaint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class TryAgain:
-    """Not now; `after_s` seconds is what the receiver asked for, None leaves it to the back-off."""
+class Limited:
+    """Too much for this place; `after_s` seconds is what the receiver asks to wait."""
 
     problem: str
     after_s: float | None
     ambiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Nobody there, or nobody in their right mind: what is to be looked at before the next try."""
+
+    problem: str
+    ambiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain:
+    """The receiver is well and did not take this message; it may yet."""
+
+    problem: str
+    ambiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelClosed:
+    """The channel of this id refuses messages until a person mends it."""
+
+    problem: str
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotAuthorized:
+    """The receiver does not know the desk any more, or forbids it what it needs."""
+
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,14 +414,41 @@ class Undeliverable:
     problem: str
 
 
-DeliveryAnswer = Delivered | TryAgain | Undeliverable
+DeliveryAnswer = (
+    Delivered | Limited | NoAnswer | TryAgain | ChannelClosed | NotAuthorized | Undeliverable
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Well:
+    """The receiver answers, and knows the desk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """The receiver does not answer."""
+
+    problem: str
+
+
+Pulse = Well | Unreachable | NotAuthorized
 
 
 class Notifier(Protocol):
     """Carries one outbox row to Slack."""
 
+    @property
+    def channels(self) -> Mapping[str, str]:
+        """Return the channel id of each place that is a channel, by `agent.domain.places`."""
+
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
         """Send it once; never raises for what the receiver answers."""
+
+    def pulse(self) -> Pulse:
+        """Ask within two seconds whether the receiver is there and knows the desk."""
+
+    def look(self, channel: str) -> Well | Unreachable | ChannelClosed:
+        """Look, within two seconds, whether anything stands against messages to a channel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ wake-up costs at most one interval.
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Self
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -22,12 +23,22 @@ from storage import heartbeats
 
 log = logging.getLogger(__name__)
 
-_WORKERS = {Lane.TURN: 3, Lane.EXECUTE: 2, Lane.SLACK: 1, Lane.CLICK: 2, Lane.HOME: 1}
+# Two for Slack, so that a place whose call takes long holds up no other.
+_WORKERS = {
+    Lane.TURN: 3,
+    Lane.EXECUTE: 2,
+    Lane.SLACK: 2,
+    Lane.CLICK: 2,
+    Lane.HOME: 1,
+    Lane.MAIL: 1,
+}
 _NET_INTERVAL_S = 1
 _BEAT_INTERVAL_S = 5
 _DRAIN_S = 3.0
 _FIRST_AFTER_S = 0.2
 _AFTER_FAILURE_S = 1.0
+# What is due may be in another worker's hands: nobody asks for it without a break.
+_SHORTEST_WAIT_S = 0.02
 
 
 class Wakeups:
@@ -44,10 +55,10 @@ class Wakeups:
             self._rung[lane] += 1
             self._bells[lane].notify_all()
 
-    def wait(self, lane: Lane, heard: int) -> int:
-        """Return the number of rings, after waiting for one more than `heard`."""
+    def wait(self, lane: Lane, heard: int, timeout_s: float | None = None) -> int:
+        """Return the number of rings, after waiting for one more than `heard` or for the time."""
         with self._bells[lane]:
-            self._bells[lane].wait_for(lambda: self._rung[lane] > heard)
+            self._bells[lane].wait_for(lambda: self._rung[lane] > heard, timeout_s)
             return self._rung[lane]
 
     def rings(self, lane: Lane) -> int:
@@ -105,13 +116,18 @@ class Jobs:
         lanes: dict[Lane, Callable[[], object]],
         jobs: tuple[Job, ...],
         after_work: Callable[[], None],
+        due: Mapping[Lane, Callable[[], datetime | None]] = MappingProxyType({}),
     ) -> None:
-        """Keep what is to be run; `after_work` is told when customers may have news."""
+        """Keep what is to be run; `after_work` is told when customers may have news.
+
+        `due` tells for a lane when there will be something to do, so that it is done on time.
+        """
         self._desk = desk
         self._wakeups = wakeups
         self._lanes = lanes
         self._jobs = jobs
         self._after_work = after_work
+        self._due = due
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         # Jobs of the scheduler that are under way; its own shutdown waits for all or for none.
@@ -165,7 +181,20 @@ class Jobs:
             if self._guarded(lane.value, work):
                 self._after_work()
                 continue
-            heard = self._wakeups.wait(lane, max(heard, rung))
+            heard = self._wakeups.wait(lane, max(heard, rung), self._until_due(lane))
+
+    def _until_due(self, lane: Lane) -> float | None:
+        """Return how long nothing is to be done in a lane, in seconds; None for not known."""
+        if lane not in self._due:
+            return None
+        try:
+            due = self._due[lane]()
+        except Exception:
+            log.exception("nobody knows what is due for %s", lane)
+            return None
+        if due is None:
+            return None
+        return max((due - self._desk.clock.now()).total_seconds(), _SHORTEST_WAIT_S)
 
     def _every(self, job: Job) -> None:
         first = self._desk.clock.now() + timedelta(seconds=min(job.every_s, _FIRST_AFTER_S))

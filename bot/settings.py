@@ -24,7 +24,7 @@ import agent
 from agent.domain.errors import InvalidInput
 from agent.domain.money import parse_money
 from agent.domain.policy import Policy, Seconds, read_policy
-from agent.providers.mail_message import read_sender
+from agent.providers.mail_message import read_recipients, read_sender
 from agent.providers.smtp_address import is_loopback, read_smtp_url
 from bot.policy_file import PolicyFile, read_policy_file
 
@@ -155,6 +155,15 @@ def _sender(text: str) -> str:
     return text
 
 
+def _recipients(text: object) -> object:
+    if not isinstance(text, str):
+        return text
+    try:
+        return read_recipients(text)
+    except InvalidInput as error:
+        raise ValueError(error.problem) from error
+
+
 UsdAmount = Annotated[str, AfterValidator(_usd)]
 ShareText = Annotated[str, AfterValidator(_share)]
 Origins = Annotated[
@@ -163,6 +172,7 @@ Origins = Annotated[
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 SmtpUrl = Annotated[SecretStr, AfterValidator(_smtp_url)]
 MailSender = Annotated[str, AfterValidator(_sender)]
+MailRecipients = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_recipients)]
 WebhookSecrets = Annotated[SecretStr, AfterValidator(_webhook_secrets)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
 JwtSecret = Annotated[SecretStr, AfterValidator(_long_secret)]
@@ -198,6 +208,7 @@ class Settings(BaseSettings):
     slack_approvals_channel: str | None = None
     slack_oncall_channel: str | None = None
     slack_review_channel: str | None = None
+    slack_fallback_channel: str | None = None
 
     # Where other people's machines reach the desk: Slack's requests come to /slack/events below it.
     public_url: HttpUrl | None = None
@@ -212,6 +223,7 @@ class Settings(BaseSettings):
 
     smtp_url: SmtpUrl | None = None
     mail_from: MailSender | None = None
+    oncall_mail: MailRecipients = ()
 
     audit_key: AuditKey | None = None
     audit_heads_file: Path = Path("var/audit-heads.jsonl")
@@ -231,6 +243,8 @@ class Settings(BaseSettings):
         if self.smtp_url is not None and self.mail_from is None:
             raise ValueError("MAIL_FROM: is needed with SMTP_URL")
         if self.slack_bot_token is not None:
+            if self.oncall_mail and self.smtp_url is None:
+                raise ValueError("SMTP_URL: is needed with ONCALL_MAIL")
             for name in ("slack_signing_secret", "slack_approvals_channel", "slack_oncall_channel"):
                 if getattr(self, name) is None:
                     raise ValueError(f"{name.upper()}: is needed with SLACK_BOT_TOKEN")

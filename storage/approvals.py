@@ -255,6 +255,18 @@ _RELEASE_LOST = (
     .where(text("status = 'executing'"), approvals.c.lease_owner == bindparam("owner"))
     .values(wake_at=bindparam("now"), lease_until=bindparam("now"))
 )
+_NOTE_SHOWN = (
+    update(approvals)
+    .where(
+        approvals.c.id == bindparam("approval"),
+        approvals.c.shown_at.is_(None),
+        text("status = 'pending'"),
+    )
+    .values(shown_at=bindparam("now"))
+)
+_UNSEEN = select(func.count().label("n")).where(
+    text("status = 'expired'"), approvals.c.shown_at.is_(None)
+)
 _SET_ASIDE = update(approvals).where(approvals.c.id == bindparam("approval")).values(wake_at=None)
 
 
@@ -520,6 +532,16 @@ def counts(tx: Tx) -> dict[Status, int]:
 def release_leases(tx: Tx, owner: str, now: datetime) -> int:
     """Make executions of a dead replica due for the sweep at once."""
     return tx.change(_RELEASE_LOST, owner=owner, now=to_micros(now))
+
+
+def note_shown(tx: Tx, approval_id: ApprovalId, now: datetime) -> None:
+    """Note that people can see a request that waits for them, from the first time on."""
+    tx.change(_NOTE_SHOWN, approval=approval_id, now=to_micros(now))
+
+
+def unseen(tx: Tx) -> int:
+    """Return how many requests expired although nobody could see them."""
+    return _number(tx.one(_UNSEEN))
 
 
 def set_aside(tx: Tx, approval_id: ApprovalId) -> None:

@@ -1,16 +1,19 @@
 """Where a card, a review message, an alert or a ping was posted; every copy is kept."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import bindparam, delete, select, text
+from sqlalchemy import bindparam, delete, or_, select, text
 
 from agent.domain.escalation import Level
 from agent.domain.ids import ApprovalId
 from agent.ports import MessageRef
-from storage.tables import slack_messages
+from storage.tables import approvals, slack_messages
 from storage.times import to_micros
 from storage.transaction import Tx
+
+# No request is open for longer after its card was posted.
+_LIVES = timedelta(days=40)
 
 
 class MessageKind(StrEnum):
@@ -39,6 +42,21 @@ _OF_SUBJECT = (
     select(slack_messages.c.channel, slack_messages.c.ts)
     .where(slack_messages.c.subject == bindparam("about"))
     .order_by(slack_messages.c.posted_at)
+)
+_IN_CHANNEL = (
+    select(slack_messages.c.approval_id)
+    .join(approvals, approvals.c.id == slack_messages.c.approval_id)
+    .where(
+        slack_messages.c.channel == bindparam("where_channel"),
+        slack_messages.c.ts >= bindparam("since_ts"),
+        slack_messages.c.kind == MessageKind.CARD.value,
+    )
+    .order_by(slack_messages.c.approval_id)
+    .distinct()
+)
+_WAITING_IN = _IN_CHANNEL.where(text("approvals.status = 'pending'"))
+_CHANGED_IN = _IN_CHANNEL.where(
+    or_(approvals.c.ended_at.is_(None), approvals.c.ended_at >= bindparam("since"))
 )
 _FORGET_SUBJECT = delete(slack_messages).where(slack_messages.c.subject == bindparam("about"))
 _AT = select(slack_messages.c.approval_id).where(
@@ -134,6 +152,23 @@ def forget_subject(tx: Tx, subject: str) -> None:
     tx.change(_FORGET_SUBJECT, about=subject)
 
 
+def waiting_in(tx: Tx, channel: str, now: datetime) -> tuple[ApprovalId, ...]:
+    """Return the requests that wait for people and have a card in a channel."""
+    rows = tx.all(_WAITING_IN, where_channel=channel, since_ts=_ts(now - _LIVES))
+    return tuple(ApprovalId(row["approval_id"]) for row in rows)
+
+
+def changed_in(tx: Tx, channel: str, since: datetime) -> tuple[ApprovalId, ...]:
+    """Return the requests with a card in a channel that may have changed since a time."""
+    rows = tx.all(
+        _CHANGED_IN,
+        where_channel=channel,
+        since_ts=_ts(since - _LIVES),
+        since=to_micros(since),
+    )
+    return tuple(ApprovalId(row["approval_id"]) for row in rows)
+
+
 def forget(tx: Tx, ref: MessageRef) -> None:
     """Forget a message that is gone from Slack."""
     tx.change(_FORGET, where_channel=ref.channel, when_ts=ref.ts)
@@ -149,3 +184,8 @@ def subject_at(tx: Tx, ref: MessageRef) -> str | None:
     """Return what the alert at a posted message is about, None where there is none."""
     row = tx.one(_SUBJECT_AT, where_channel=ref.channel, when_ts=ref.ts)
     return None if row is None or row["subject"] is None else str(row["subject"])
+
+
+def _ts(moment: datetime) -> str:
+    """Return the least `ts` of a message posted at a time; Slack's count seconds since 1970."""
+    return f"{to_micros(moment) // 1_000_000:010d}"

@@ -30,7 +30,6 @@ _LEASE_OWNERS = union(
     ),
     select(approvals.c.lease_owner.label("owner")).where(text("status = 'executing'")),
     select(outbox.c.lease_owner.label("owner")).where(
-        outbox.c.lane.in_(("slack", "click")),
         outbox.c.lease_owner.is_not(None),
         outbox.c.next_at > bindparam("now"),
     ),

@@ -312,6 +312,8 @@ outbox = Table(
     Column("lane", Text, nullable=False),
     # Where in Slack it goes, as far as pacing and pauses are concerned; empty in other lanes.
     Column("place", Text, nullable=False, default=""),
+    # What the message draws, such as a card: one at a time, and none before its first.
+    Column("about", Text),
     Column("kind", Text, nullable=False),
     Column("key", Text, nullable=False, unique=True),
     Column("conversation_id", Text),
@@ -327,6 +329,18 @@ outbox = Table(
     CheckConstraint("lane IN ('slack','turn','click','mail')", name="lane"),
     Index("ix_outbox_lane_next_at", "lane", "next_at"),
     Index("ix_outbox_conversation_id", "conversation_id"),
+    Index(
+        "ix_outbox_about",
+        "about",
+        sqlite_where=text("about IS NOT NULL"),
+        postgresql_where=text("about IS NOT NULL"),
+    ),
+    Index(
+        "ix_outbox_leased",
+        "lane",
+        sqlite_where=text("lease_owner IS NOT NULL"),
+        postgresql_where=text("lease_owner IS NOT NULL"),
+    ),
 )
 
 slack_messages = Table(
@@ -356,6 +370,8 @@ slack_places = Table(
     Column("failures", Integer, nullable=False, default=0),
     Column("problem", Text),
     Column("since", BigInteger),
+    # A channel that refuses messages: they go elsewhere until it is looked at again.
+    Column("closed_until", BigInteger),
 )
 
 # What a person on call was told, once a subject over all replicas, and what became of it.

@@ -23,6 +23,7 @@ class AlertKind(StrEnum):
     DELIVERIES_STUCK = "deliveries_stuck"
     STALE_HEARTBEAT = "stale_heartbeat"
     SLACK_TROUBLE = "slack_trouble"
+    BLOCKS_REFUSED = "blocks_refused"
 
 
 # What has happened and does not end by itself: it is over when somebody has seen it.
@@ -33,6 +34,7 @@ _OVER_WHEN_SEEN = frozenset(
         AlertKind.CAME_BACK,
         AlertKind.BREAK_GLASS,
         AlertKind.CORRUPT_ROW,
+        AlertKind.BLOCKS_REFUSED,
     }
 )
 # While one of these lasts refunds are held; everybody hears when that changes.

@@ -67,6 +67,11 @@ def read_sender(text: str) -> Sender:
     return Sender(found["name"] or "", found["named"] or found["bare"])
 
 
+def read_recipients(text: str) -> tuple[str, ...]:
+    """Read addresses that commas or blanks separate; raises InvalidInput for one that is none."""
+    return _addresses("to", text.replace(",", " ").split())
+
+
 def compose(mail: Mail, sender: Sender) -> Letter:
     """Write the message; raises InvalidInput when it cannot leave exactly as it is."""
     to, cc, bcc = (

@@ -5,6 +5,7 @@ from datetime import datetime
 from agent.desk import Desk
 from agent.domain.approvals import Approval, Event
 from agent.domain.audit import AuditType
+from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.steps.outcomes import Telling, show
 from storage import approvals, audit
@@ -12,14 +13,20 @@ from storage.transaction import Tx
 
 
 def expire(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval:
-    """End a locked pending row as `expired`: nobody decided in time, which is not a denial."""
-    expired = approvals.shift_locked(tx, approval, Event.DEADLINE, ended_at=now, wake_at=None)
+    """End a locked pending row as `expired`: nobody decided in time, which is not a denial.
+
+    Where no card of it could be shown nobody in Slack could have decided: that is `unseen`.
+    """
+    unseen: Payload = {} if approval.shown_at else {"unseen": True}
+    expired = approvals.shift_locked(
+        tx, approval, Event.DEADLINE, ended_at=now, wake_at=None, result=unseen or None
+    )
     show(tx, desk, expired, now, Telling())
     fact = audit.Fact(
         AuditType.APPROVAL_EXPIRED,
         "timer",
         Channel.TIMER,
-        {"status": expired.status.value, "expires_at": approval.expires_at.isoformat()},
+        {"status": expired.status.value, "expires_at": approval.expires_at.isoformat(), **unseen},
         approval.id,
     )
     audit.append(tx, approval.run_id, now, fact)

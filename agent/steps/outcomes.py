@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.desk import Desk
+from agent.domain import places
 from agent.domain.approvals import FINAL, Approval, Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import CHIP, EventType
@@ -143,6 +144,7 @@ def slack_message(
         id=desk.ids.new("out"),
         lane="slack",
         place=place_of(kind, body),
+        about=about_of(kind, body, approval),
         kind=kind.value,
         key=key,
         body=body,
@@ -165,23 +167,50 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
             | DeliveryKind.ANSWER
             | DeliveryKind.HAND_OFF
         ):
-            return "approvals"
+            return places.APPROVALS
         case DeliveryKind.PING_LINE | DeliveryKind.DAILY_DIGEST:
-            return "approvals"
+            return places.APPROVALS
         case DeliveryKind.PING | DeliveryKind.DIGEST:
-            return "oncall" if body["level"] == Level.ONCALL.key else "approvals"
+            return places.ONCALL if body["level"] == Level.ONCALL.key else places.APPROVALS
         case DeliveryKind.REVIEW:
-            return "review"
+            return places.REVIEW
         case DeliveryKind.CARD_UPDATE | DeliveryKind.REVIEW_UPDATE:
-            return "update"
+            return places.UPDATE
         case DeliveryKind.ALERT_UPDATE | DeliveryKind.PING_UPDATE:
-            return "update"
+            return places.UPDATE
         case DeliveryKind.EPHEMERAL:
             return f"user:{body['user']}"
         case DeliveryKind.HOME:
-            return "home"
+            return places.HOME
         case _:
-            return "oncall"
+            return places.ONCALL
+
+
+def about_of(kind: DeliveryKind, body: Payload, approval: Approval | None) -> str | None:
+    """Return what a message draws or adds to; None for one that stands alone.
+
+    Of messages about one thing only one is on its way at a time, and none before its first.
+    """
+    match kind:
+        case (
+            DeliveryKind.CARD
+            | DeliveryKind.CARD_UPDATE
+            | DeliveryKind.THREAD
+            | DeliveryKind.QUESTION
+            | DeliveryKind.ANSWER
+            | DeliveryKind.PING
+            | DeliveryKind.PING_UPDATE
+            | DeliveryKind.PING_LINE
+        ):
+            return None if approval is None else f"card:{approval.id}"
+        case DeliveryKind.REVIEW | DeliveryKind.REVIEW_UPDATE:
+            return None if approval is None else f"review:{approval.id}"
+        case DeliveryKind.ALERT | DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE:
+            return f"alert:{body['subject']}"
+        case DeliveryKind.HOME:
+            return f"home:{body['subject']}"
+        case _:
+            return None
 
 
 def _for_slack(desk: Desk, approval: Approval, *, quiet: bool) -> list[Message]:

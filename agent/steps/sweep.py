@@ -29,7 +29,7 @@ from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt
 from agent.steps.outcomes import Telling, show
 from agent.steps.repeat import forget_answers
 from agent.tools.effects import EffectAnswer, Recorded
-from storage import approvals, attempts, audit, breaker, clicks, heartbeats, outbox, runs
+from storage import approvals, attempts, audit, breaker, clicks, deliveries, heartbeats, runs
 from storage.transaction import Tx
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def release_dead(desk: Desk) -> None:
         with desk.store.transaction() as tx:
             runs.release_owner(tx, owner)
         with desk.store.transaction() as tx:
-            outbox.release(tx, owner, now)
+            deliveries.release(tx, owner, now)
             clicks.release(tx, owner, now)
     for lane in (Lane.TURN, Lane.SLACK, Lane.CLICK):
         desk.wake(lane)

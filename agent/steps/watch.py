@@ -11,7 +11,7 @@ from agent.domain.alerts import Alert, AlertKind
 from agent.domain.heartbeats import REPLICA, Heartbeat, is_awake, silent
 from agent.domain.payload import Json, Payload
 from agent.steps.alerts import BREAKER_GONE, amend_alert, end_alert, raise_alert
-from storage import alerts, audit, breaker, heartbeats, outbox
+from storage import alerts, audit, breaker, deliveries, heartbeats
 from storage.times import to_micros
 from storage.transaction import Tx
 
@@ -35,13 +35,13 @@ def watch(desk: Desk, patience: Mapping[str, timedelta]) -> bool:
 
 def _watch_deliveries(desk: Desk) -> bool:
     with desk.store.transaction(write=False) as tx:
-        stuck, told = outbox.stuck_for(tx), _told_stuck(tx)
+        stuck, told = deliveries.stuck_for(tx), _told_stuck(tx)
     if (told is None and not stuck) or (told is not None and stuck and not _news(stuck, told)):
         return False
     with desk.store.transaction() as tx:
         # Whoever is second sees what the first has told.
         audit.hold(tx, None)
-        stuck, told = outbox.stuck_for(tx), _told_stuck(tx)
+        stuck, told = deliveries.stuck_for(tx), _told_stuck(tx)
         now = desk.clock.now()
         if told is None:
             return bool(stuck) and _tell_stuck(tx, desk, now, stuck)

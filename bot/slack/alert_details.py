@@ -50,6 +50,7 @@ _MESSAGES: dict[str, str] = {
     DeliveryKind.PING_LINE: "A line below a reminder",
     DeliveryKind.DIGEST: "The digest of what waits",
     DeliveryKind.DAILY_DIGEST: "The digest of the day",
+    "page": "A mail to people on call",
 }
 
 

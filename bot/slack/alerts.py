@@ -61,6 +61,9 @@ _LOOKS = {
         "💤", "A part of the desk is silent", "A part of the desk was silent"
     ),
     AlertKind.SLACK_TROUBLE: _Look("🚨", "Trouble with Slack", "There was trouble with Slack"),
+    AlertKind.BLOCKS_REFUSED: _Look(
+        "🧩", "Slack refused a message as it was drawn", "Slack refused a message as it was drawn"
+    ),
 }
 
 

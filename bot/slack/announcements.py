@@ -1,13 +1,11 @@
-"""Messages that are posted once and never changed: into which channel, and in which words."""
+"""Messages that are posted once and never changed, and in which words."""
 
 from typing import Literal, TypeAlias, assert_never
 
 from agent.domain.approvals import ApprovalView
 from agent.domain.escalation import Level
 from agent.ports import Delivery, DeliveryKind
-from agent.steps.outcomes import place_of
 from bot.slack import notices
-from bot.slack.channels import Channels
 from bot.slack.digests import day_note, queue_note
 from bot.slack.groups import Groups
 from bot.slack.notices import Note
@@ -16,12 +14,6 @@ from bot.slack.notices import Note
 PostedOnce: TypeAlias = Literal[
     DeliveryKind.HAND_OFF, DeliveryKind.DIGEST, DeliveryKind.DAILY_DIGEST
 ]
-
-
-def channel_of(delivery: Delivery, channels: Channels) -> str:
-    """Return the id of the channel whose people a message is for."""
-    place = place_of(delivery.kind, delivery.body)
-    return channels.approvals if place == "approvals" else channels.oncall
 
 
 def note_of(kind: PostedOnce, delivery: Delivery, groups: Groups) -> Note:

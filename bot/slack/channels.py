@@ -1,14 +1,20 @@
 """The channels the desk posts to, verified before the first message leaves."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slack_sdk import WebClient
 
+from agent.domain.places import APPROVALS, ONCALL, REVIEW, SPARE
 from bot.slack.failures import CALL_ERRORS, Meaning, failure_of
 
 CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{6,30}")
 _PAGE, _PAGES = 200, 50
+_WORDS = {
+    "is_archived": "is archived",
+    "not_in_channel": "does not have the bot in it: invite it there",
+}
 
 
 class SlackNotReady(Exception):
@@ -22,11 +28,20 @@ class SlackNotReady(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Where each kind of message goes: ids, or names with or without `#` before the check."""
+    """Where each kind of message goes: ids, or names with or without `#` before the check.
+
+    `spare` takes the messages of a channel that refuses them; without it they go to another one.
+    """
 
     approvals: str
     oncall: str
     review: str
+    spare: str | None = None
+
+    def by_place(self) -> dict[str, str]:
+        """Return the channel of each place of `agent.domain.places`."""
+        named = {APPROVALS: self.approvals, ONCALL: self.oncall, REVIEW: self.review}
+        return named if self.spare is None else {**named, SPARE: self.spare}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +72,15 @@ def check_channels(client: WebClient, wanted: Channels) -> Channels:
         approvals=_checked(client, wanted.approvals),
         oncall=_checked(client, wanted.oncall),
         review=_checked(client, wanted.review),
+        spare=None if wanted.spare is None else _checked(client, wanted.spare),
     )
+
+
+def trouble_with(channel: Mapping[str, object]) -> str | None:
+    """Return Slack's code for why a channel as `conversations.info` shows it takes no messages."""
+    if channel.get("is_archived"):
+        return "is_archived"
+    return None if channel.get("is_member") else "not_in_channel"
 
 
 def _checked(client: WebClient, wanted: str) -> str:
@@ -71,10 +94,8 @@ def _checked(client: WebClient, wanted: str) -> str:
     problem = None
     if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
         problem = "is shared with another company"
-    elif channel.get("is_archived"):
-        problem = "is archived"
-    elif not channel.get("is_member"):
-        problem = "does not have the bot in it: invite it there"
+    else:
+        problem = _WORDS.get(trouble_with(channel) or "")
     if problem is not None:
         raise SlackNotReady(f"the channel {wanted} {problem}", temporary=False)
     return str(channel["id"])
@@ -103,5 +124,5 @@ def _resolve(client: WebClient, name: str) -> str:
 
 def _not_ready(what: str, error: Exception) -> SlackNotReady:
     failure = failure_of(error)
-    temporary = failure.meaning in {Meaning.LIMITED, Meaning.UNCLEAR, Meaning.NOT_SENT}
+    temporary = failure.is_silence or failure.meaning is Meaning.LIMITED
     return SlackNotReady(f"Slack answers {failure.code} about {what}", temporary=temporary)

@@ -1,27 +1,35 @@
 """Outbound Slack: the clients, and the notifier that carries each kind of message."""
 
 import logging
-from functools import partial
+from collections.abc import Mapping
+from typing import Literal, assert_never
 
 from slack_sdk import WebClient
 from typing_extensions import override
 
-from agent.domain.approvals import ApprovalView, Status
+from agent.domain.approvals import Status
 from agent.ports import (
+    ChannelClosed,
     Clock,
     Delivered,
     Delivery,
     DeliveryAnswer,
     DeliveryKind,
+    Limited,
+    NoAnswer,
+    NotAuthorized,
     Notifier,
+    Pulse,
     TryAgain,
     Undeliverable,
+    Unreachable,
+    Well,
 )
 from bot.slack import asked_lines, notices
 from bot.slack.alert_posts import AlertPosts
-from bot.slack.announcements import PostedOnce, channel_of, needed, note_of
+from bot.slack.announcements import PostedOnce, needed, note_of
 from bot.slack.card_posts import CardPosts
-from bot.slack.channels import Channels
+from bot.slack.channels import Channels, trouble_with
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
 from bot.slack.groups import read_groups
 from bot.slack.homes import HomeTabs
@@ -29,7 +37,7 @@ from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
 from bot.slack.ping_posts import PingPosts
 from bot.slack.pings import ping_line
-from bot.slack.posting import Posting, is_there
+from bot.slack.posting import Posting, Versions, versions_of
 from bot.slack.reviews import review_note
 from storage import reviews
 from storage.transaction import Store
@@ -38,7 +46,7 @@ _LOG = logging.getLogger(__name__)
 
 # Slack takes the slow ones too; the outbox's lease is longer than this.
 OUTBOX_TIMEOUT_S = 15
-# A trigger id lives three seconds, transit included.
+# A trigger id lives three seconds, transit included; and a look at Slack holds up everything.
 INTERACTIVE_TIMEOUT_S = 2
 
 
@@ -50,15 +58,26 @@ def web_client(token: str, base_url: str, *, timeout_s: int) -> WebClient:
 class SlackNotifier(Notifier):
     """Carries outbox rows to Slack; safe to share between threads."""
 
-    def __init__(self, client: WebClient, channels: Channels, store: Store, clock: Clock) -> None:
-        """Keep what is needed; `channels` hold ids that `check_channels` has verified."""
+    def __init__(
+        self, client: WebClient, quick: WebClient, channels: Channels, store: Store, clock: Clock
+    ) -> None:
+        """Keep what is needed; `channels` hold ids that `check_channels` has verified.
+
+        `quick` does not wait long: with it Slack is looked at when `client` got no answer.
+        """
         self._posting = Posting(client)
-        self._channels = channels
-        self._cards = CardPosts(self._posting, channels.approvals, store, clock)
-        self._alerts = AlertPosts(self._posting, channels.oncall)
-        self._pings = PingPosts(self._posting, channels, self._cards, store)
+        self._quick = quick
+        self._channels = channels.by_place()
+        self._cards = CardPosts(self._posting, store, clock)
+        self._alerts = AlertPosts(self._posting)
+        self._pings = PingPosts(self._posting, store)
         self._homes = HomeTabs(client, store, clock)
         self._store = store
+
+    @property
+    @override
+    def channels(self) -> Mapping[str, str]:
+        return self._channels
 
     @override
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
@@ -69,69 +88,94 @@ class SlackNotifier(Notifier):
             _LOG.warning("%s %s: %s", delivery.kind, delivery.outbox_id, failure.code)
             return _answer(failure, delivery)
 
+    @override
+    def pulse(self) -> Pulse:
+        try:
+            self._quick.auth_test()
+        except CALL_ERRORS as error:
+            failure = failure_of(error)
+            if failure.meaning is Meaning.CONFIG:
+                return NotAuthorized(failure.code)
+            if failure.is_silence:
+                return Unreachable(failure.code)
+        return Well()
+
+    @override
+    def look(self, channel: str) -> Well | Unreachable | ChannelClosed:
+        try:
+            problem = trouble_with(self._quick.conversations_info(channel=channel)["channel"])
+        except CALL_ERRORS as error:
+            failure = failure_of(error)
+            if failure.is_silence:
+                return Unreachable(failure.code)
+            problem = failure.code if failure.meaning is Meaning.CHANNEL else None
+        return Well() if problem is None else ChannelClosed(problem, channel)
+
     def _deliver(self, delivery: Delivery) -> DeliveryAnswer:
         match delivery.kind:
             case DeliveryKind.CARD:
                 return self._cards.post(delivery, needed(delivery))
             case DeliveryKind.CARD_UPDATE:
                 return self._cards.update(delivery, needed(delivery))
-            case DeliveryKind.THREAD | DeliveryKind.PING_LINE:
-                return self._reply(delivery, needed(delivery))
-            case DeliveryKind.QUESTION | DeliveryKind.ANSWER:
-                return self._speak(delivery, needed(delivery))
+            case (
+                DeliveryKind.THREAD
+                | DeliveryKind.PING_LINE
+                | DeliveryKind.QUESTION
+                | DeliveryKind.ANSWER
+            ) as line:
+                return self._posting.reply(delivery, self._line(delivery, line))
             case DeliveryKind.EPHEMERAL | DeliveryKind.HOME:
                 return self._to_one(delivery)
             case DeliveryKind.REVIEW:
-                return self._post_review(delivery, needed(delivery))
+                return self._posting.post_kept(delivery, self._review(delivery))
             case DeliveryKind.REVIEW_UPDATE:
-                return self._update_reviews(delivery, needed(delivery))
-            case DeliveryKind.ALERT | DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE:
-                return self._alert(delivery)
+                return self._posting.redraw(delivery, self._review(delivery))
+            case DeliveryKind.ALERT | DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE as kind:
+                return self._alerts.carry(delivery, kind)
             case DeliveryKind.PING | DeliveryKind.PING_UPDATE:
                 return self._pings.deliver(delivery, needed(delivery))
             case _ as kind:
-                return self._post_once(delivery, kind)
+                return self._posting.post_once(delivery, self._once(delivery, kind))
 
-    def _post_once(self, delivery: Delivery, kind: PostedOnce) -> Delivered:
+    def _line(
+        self,
+        delivery: Delivery,
+        kind: Literal[
+            DeliveryKind.THREAD,
+            DeliveryKind.PING_LINE,
+            DeliveryKind.QUESTION,
+            DeliveryKind.ANSWER,
+        ],
+    ) -> Note:
+        """Return a line for the thread of a card."""
+        view, body = needed(delivery), delivery.body
+        match kind:
+            case DeliveryKind.THREAD:
+                return notices.thread_line(view, Status(str(body["status"])))
+            case DeliveryKind.PING_LINE:
+                return ping_line()
+            case DeliveryKind.QUESTION:
+                return asked_lines.question_line(view, str(body["ask_id"]))
+            case DeliveryKind.ANSWER:
+                with self._store.transaction(write=False) as tx:
+                    users = slack_users(tx, view)
+                return asked_lines.answer_line(view, str(body["ask_id"]), users)
+            case _:
+                assert_never(kind)
+
+    def _once(self, delivery: Delivery, kind: PostedOnce) -> Note:
+        """Return a message that is never changed."""
         with self._store.transaction(write=False) as tx:
             groups = read_groups(tx)
-        channel, note = channel_of(delivery, self._channels), note_of(kind, delivery, groups)
-        return self._posting.post_once(delivery, channel, note)
+        return note_of(kind, delivery, groups)
 
-    def _alert(self, delivery: Delivery) -> DeliveryAnswer:
-        if delivery.kind is DeliveryKind.ALERT:
-            return self._alerts.post(delivery)
-        if not delivery.refs:
-            return self._cards.not_posted_yet(delivery)
-        return self._alerts.follow(delivery)
-
-    def _reply(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
-        if delivery.kind is DeliveryKind.PING_LINE:
-            return self._in_thread(delivery, ping_line())
-        note = notices.thread_line(view, Status(str(delivery.body["status"])))
-        return self._in_thread(delivery, note)
-
-    def _speak(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
-        """Put a question about a request, or what came back, under its card."""
-        with self._store.transaction(write=False) as tx:
-            users = slack_users(tx, view)
-        ask_id = str(delivery.body["ask_id"])
-        if delivery.kind is DeliveryKind.QUESTION:
-            return self._in_thread(delivery, asked_lines.question_line(view, ask_id))
-        return self._in_thread(delivery, asked_lines.answer_line(view, ask_id, users))
-
-    def _in_thread(self, delivery: Delivery, note: Note) -> DeliveryAnswer:
-        if not delivery.refs:
-            return self._cards.not_posted_yet(delivery)
-        root = delivery.refs[0]
-        return self._posting.post_once(delivery, root.channel, note, root.ts)
-
-    def _to_one(self, delivery: Delivery) -> Delivered:
+    def _to_one(self, delivery: Delivery) -> DeliveryAnswer:
         """Give something to one person alone: their Home tab, or words that nobody else reads."""
         is_home = delivery.kind is DeliveryKind.HOME
         return self._homes.publish(delivery) if is_home else self._whisper(delivery)
 
-    def _whisper(self, delivery: Delivery) -> Delivered:
+    def _whisper(self, delivery: Delivery) -> DeliveryAnswer:
+        """Answer one person where they are, or where that cannot be, in a direct message."""
         body = delivery.body
         channel, user = str(body["channel"]), str(body["user"])
         note = notices.private_answer(str(body["text"]))
@@ -140,34 +184,39 @@ class SlackNotifier(Notifier):
                 self._posting.whisper(channel, user, note)
                 return Delivered()
         except CALL_ERRORS as error:
-            if failure_of(error).meaning is not Meaning.ABSENT_USER:
+            if failure_of(error).meaning not in {Meaning.ABSENT_USER, Meaning.CHANNEL}:
                 raise
-        self._posting.post(delivery, user, note)
+        try:
+            self._posting.post(delivery, note)
+        except CALL_ERRORS as error:
+            failure = failure_of(error)
+            if failure.meaning is not Meaning.CHANNEL:
+                raise
+            return Undeliverable(failure.code)
         return Delivered()
 
-    def _post_review(self, delivery: Delivery, view: ApprovalView) -> Delivered:
-        channel, note = self._channels.review, self._review_note(view)
-        found = self._posting.found(delivery, channel, None)
-        return Delivered((found or self._posting.post(delivery, channel, note),))
-
-    def _update_reviews(self, delivery: Delivery, view: ApprovalView) -> DeliveryAnswer:
-        """Redraw every copy; one that is gone is not missed, since the answer is written down."""
-        if not delivery.refs:
-            return self._cards.not_posted_yet(delivery)
-        redraw = partial(self._posting.update, message=self._review_note(view))
-        lost = tuple(ref for ref in delivery.refs if not is_there(partial(redraw, ref)))
-        return Delivered(lost_refs=lost)
-
-    def _review_note(self, view: ApprovalView) -> Note:
+    def _review(self, delivery: Delivery) -> Versions:
+        view = needed(delivery)
         with self._store.transaction(write=False) as tx:
             review = reviews.get(tx, view.approval.id)
         if review is None:
             raise ValueError(f"nobody was asked to review {view.approval.id}")
-        return review_note(view, review)
+        return versions_of(review_note(view, review))
 
 
 def _answer(failure: Failure, delivery: Delivery) -> DeliveryAnswer:
-    if failure.permanent:
-        return Undeliverable(failure.code)
-    ambiguous = delivery.ambiguous or failure.meaning is Meaning.UNCLEAR
-    return TryAgain(failure.code, failure.after_s, ambiguous=ambiguous)
+    match failure.meaning:
+        case Meaning.LIMITED:
+            return Limited(failure.code, failure.after_s, delivery.ambiguous)
+        case Meaning.UNCLEAR:
+            return NoAnswer(failure.code, ambiguous=True)
+        case Meaning.NOT_SENT:
+            return NoAnswer(failure.code, delivery.ambiguous)
+        case Meaning.CHANNEL:
+            return ChannelClosed(failure.code, delivery.channel)
+        case Meaning.CONFIG:
+            return NotAuthorized(failure.code)
+        case Meaning.BLOCKS | Meaning.PERSON:
+            return Undeliverable(failure.code)
+        case _:
+            return TryAgain(failure.code, delivery.ambiguous)

@@ -25,7 +25,16 @@ _BLOCKS = frozenset(
         "metadata_too_large",
     }
 )
-_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_GONE = frozenset(
+    {
+        "message_not_found",
+        "cant_update_message",
+        "edit_window_closed",
+        # A line for the thread of a message that is there no more.
+        "cannot_reply_to_message",
+        "thread_not_found",
+    }
+)
 _CONFIG = frozenset(
     {
         "missing_scope",
@@ -35,27 +44,17 @@ _CONFIG = frozenset(
         "token_expired",
         "account_inactive",
         "not_allowed_token_type",
-        "ekm_access_denied",
         "team_access_not_granted",
     }
 )
 _CHANNEL = frozenset(
-    {
-        "not_in_channel",
-        "channel_not_found",
-        "is_archived",
-        "is_inactive",
-        "restricted_action",
-        "restricted_action_read_only_channel",
-        "restricted_action_thread_only_channel",
-        "restricted_action_non_threadable_channel",
-        "restricted_action_thread_locked",
-        "user_not_found",
-        "user_disabled",
-        "cannot_dm_bot",
-        "messages_tab_disabled",
-    }
+    {"not_in_channel", "channel_not_found", "is_archived", "is_inactive", "ekm_access_denied"}
 )
+# There are more of them than are listed anywhere, and all mean the policy of an admin.
+_RESTRICTED = "restricted_action"
+# A thread that an admin has locked; the channel around it still takes messages.
+_LOCKED = "restricted_action_thread_locked"
+_PERSON = frozenset({"user_not_found", "user_disabled", "cannot_dm_bot", "messages_tab_disabled"})
 
 
 class Meaning(Enum):
@@ -68,6 +67,7 @@ class Meaning(Enum):
     GONE = auto()
     ABSENT_USER = auto()
     CHANNEL = auto()
+    PERSON = auto()
     CONFIG = auto()
     OTHER = auto()
 
@@ -83,7 +83,12 @@ class Failure:
     @property
     def permanent(self) -> bool:
         """Tell whether only a person can mend it."""
-        return self.meaning in {Meaning.BLOCKS, Meaning.CHANNEL, Meaning.CONFIG}
+        return self.meaning in {Meaning.BLOCKS, Meaning.CHANNEL, Meaning.PERSON, Meaning.CONFIG}
+
+    @property
+    def is_silence(self) -> bool:
+        """Tell whether nobody answered, or nobody in their right mind."""
+        return self.meaning in {Meaning.UNCLEAR, Meaning.NOT_SENT}
 
 
 def failure_of(error: Exception) -> Failure:
@@ -103,16 +108,21 @@ def _refusal(error: SlackApiError) -> Failure:
     unreadable = status == _OK and " " in code
     if status >= _SERVER_ERROR or code in _SERVER or unreadable:
         return Failure(Meaning.UNCLEAR, told)
+    return Failure(_meaning(code), told or f"HTTP {status}")
+
+
+def _meaning(code: str) -> Meaning:
     for meaning, codes in (
         (Meaning.BLOCKS, _BLOCKS),
-        (Meaning.GONE, _GONE),
+        (Meaning.GONE, _GONE | {_LOCKED}),
         (Meaning.CONFIG, _CONFIG),
         (Meaning.CHANNEL, _CHANNEL),
+        (Meaning.PERSON, _PERSON),
         (Meaning.ABSENT_USER, {"user_not_in_channel"}),
     ):
         if code in codes:
-            return Failure(meaning, told)
-    return Failure(Meaning.OTHER, told or f"HTTP {status}")
+            return meaning
+    return Meaning.CHANNEL if code.startswith(_RESTRICTED) else Meaning.OTHER
 
 
 def _retry_after(error: SlackApiError) -> float | None:

@@ -51,7 +51,7 @@ class HomeTabs:
             self._give(subject, stamped(view, now))
         except CALL_ERRORS as error:
             failure = failure_of(error)
-            if failure.meaning is not Meaning.CHANNEL:
+            if failure.meaning not in {Meaning.CHANNEL, Meaning.PERSON}:
                 raise
             _LOG.warning("the Home tab of %s is gone: %s", subject, failure.code)
             with self._store.transaction() as tx:

@@ -11,6 +11,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.error import BoltUnhandledRequestError
 from slack_sdk import WebClient
 
+from agent.steps.trouble import report_gone
 from bot.slack import click_test, names
 from bot.slack.clicks import Clicks
 from bot.slack.edge import Edge
@@ -141,6 +142,10 @@ def _listen(app: _Heard, edge: Edge) -> None:
     clicks, submissions, orders = Clicks(edge), Submissions(edge), Orders(edge)
     switches, takes = Switches(edge), Takes(edge)
     app.action(names.INPUT)(Previews(edge).typed)
+
+    def gone(body: Body) -> None:
+        _gone(edge, body)
+
     app.action(Action.APPROVE.value)(clicks.approve)
     app.action(Action.EDIT.value)(clicks.edit)
     app.action(Action.REJECT.value)(clicks.reject)
@@ -175,8 +180,8 @@ def _listen(app: _Heard, edge: Edge) -> None:
     app.view(View.STOP.value)(switches.stop)
     app.view(View.LIFT.value)(switches.lift)
     _listen_to_readers(app, Looking(edge))
-    app.event(names.APP_UNINSTALLED)(_gone)
-    app.event(names.TOKENS_REVOKED)(_gone)
+    app.event(names.APP_UNINSTALLED)(gone)
+    app.event(names.TOKENS_REVOKED)(gone)
 
 
 def _listen_to_readers(app: _Heard, looking: Looking) -> None:
@@ -194,9 +199,15 @@ def _listen_to_readers(app: _Heard, looking: Looking) -> None:
     app.event(names.HOME_OPENED)(looking.opened)
 
 
-def _gone(body: Body) -> None:
-    """Nobody can be told in Slack that Slack is gone, so the log must."""
-    _LOG.critical("Slack reports %s: no message can leave any more", body["event"]["type"])
+def _gone(edge: Edge, body: Body) -> None:
+    """Let nothing leave any more, and reach people on call by other ways than Slack."""
+    event = body["event"]
+    tokens = event.get("tokens")
+    # Tokens of users alone are none of the bot's.
+    if event["type"] == names.TOKENS_REVOKED and isinstance(tokens, dict) and not tokens.get("bot"):
+        _LOG.warning("Slack reports that tokens of users were revoked")
+        return
+    report_gone(edge.desk, str(event["type"]))
 
 
 class _Troubles:

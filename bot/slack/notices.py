@@ -1,5 +1,6 @@
 """Every message that is not a card: thread lines, on-call alerts, hand-offs, private answers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.domain.approvals import ApprovalView, Status
@@ -29,9 +30,12 @@ from bot.slack.states import (
     phrase,
     revoke_reason,
 )
-from bot.slack.text import clip, visible
+from bot.slack.text import chunks, clip, unescape, visible
 
 _PLAIN = 2_900
+# How many pieces of plain text a message takes, and what ends a line in it.
+_SECTIONS = 10
+_LINES = {"plain_text", "mrkdwn", "rich_text_section", "rich_text_quote", "rich_text_preformatted"}
 _NAME = 200
 # How much of each text a hand-off shows: the largest that fits a message.
 _WORDS = (1_500, 500, 150, 40, 20)
@@ -45,6 +49,27 @@ class Note:
 
     blocks: list[Block]
     text: str
+
+
+def plainly(note: Note) -> Note:
+    """Return a message that says the same in literal text, for where Slack refuses its blocks."""
+    said = "\n".join(words for block in note.blocks if (words := "".join(_texts(block)).strip()))
+    pieces = chunks(said or unescape(note.text), _PLAIN)
+    return Note([section(piece) for piece in pieces[:_SECTIONS]], note.text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts within a block; buttons say nothing that anybody could press."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, dict) and value.get("type") != "actions":
+        own = value.get("text")
+        if isinstance(own, str):
+            yield unescape(own) if value.get("type") == "mrkdwn" else own
+        for one in value.values():
+            yield from _texts(one)
+        yield "\n" if value.get("type") in _LINES else ""
 
 
 def thread_line(view: ApprovalView, status: Status) -> Note:

@@ -16,7 +16,7 @@ from agent.domain.approvals import Status
 from agent.domain.breaker import Breaker, BreakerState, shown_state
 from agent.domain.decision import DecideAnswer, Decision, Refused
 from agent.domain.reviews import ReviewState
-from storage import alerts, approvals, asks, breaker, decisions, outbox, reviews
+from storage import alerts, approvals, asks, breaker, decisions, deliveries, reviews
 from storage.breaker import BreakerMissing
 from storage.transaction import Tx
 
@@ -82,7 +82,8 @@ class _State(Collector):
     def collect(self) -> Iterator[Metric]:
         with self._desk.store.transaction(write=False) as tx:
             found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx), *_questions(tx)]
-            found.append(_gauge("outbox_stuck", "Messages that keep failing.", outbox.stuck(tx)))
+            stuck = deliveries.stuck(tx)
+            found.append(_gauge("outbox_stuck", "Messages that keep failing.", stuck))
             open_alerts = alerts.counts(tx)
             switch = _breaker(tx)
         yield _alerts(open_alerts)
@@ -102,6 +103,9 @@ def _approvals(tx: Tx, now: datetime) -> Iterator[Metric]:
     yield _gauge("approvals_rejected", "Approvals that people rejected.", number[Status.REJECTED])
     yield _gauge(
         "approvals_expired", "Approvals that nobody decided in time.", number[Status.EXPIRED]
+    )
+    yield _gauge(
+        "approvals_expired_unseen", "Those of them that nobody could see.", approvals.unseen(tx)
     )
     alone = decisions.count_broken_glass(tx)
     yield _gauge("broken_glass", "Approvals by one person on call alone, above the tier.", alone)

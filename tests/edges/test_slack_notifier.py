@@ -12,13 +12,19 @@ from agent.domain.alerts import Alert, AlertKind
 from agent.domain.approvals import Approval, Status
 from agent.domain.payload import Payload
 from agent.ports import (
+    ChannelClosed,
     Delivered,
     Delivery,
     DeliveryAnswer,
     DeliveryKind,
+    Limited,
     MessageRef,
+    NoAnswer,
+    NotAuthorized,
     TryAgain,
     Undeliverable,
+    Unreachable,
+    Well,
 )
 from bot.sandbox.cast import CHANNELS
 from bot.slack.channels import check_channels
@@ -31,6 +37,15 @@ from tests.support.slack_sandbox import APPROVALS, BOT_TOKEN, ONCALL
 from tests.support.slack_server import WANTED, Servers, SlackStory, running_servers, slack_story
 
 REVIEW = CHANNELS[2].id
+WHERE = {
+    DeliveryKind.CARD: APPROVALS,
+    DeliveryKind.CARD_UPDATE: APPROVALS,
+    DeliveryKind.THREAD: APPROVALS,
+    DeliveryKind.HAND_OFF: APPROVALS,
+    DeliveryKind.REVIEW: REVIEW,
+    DeliveryKind.REVIEW_UPDATE: REVIEW,
+    DeliveryKind.EPHEMERAL: "U07ANARIBEI",
+}
 
 # What is tried here does not depend on the kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -72,6 +87,8 @@ def delivery(story: SlackStory, approval: Approval | None, **changes: Any) -> De
         refs=(),
         created_at=story.clock.now(),
         ambiguous=False,
+        channel=WHERE.get(changes.get("kind", DeliveryKind.CARD), ONCALL),
+        channels=(APPROVALS, ONCALL, REVIEW),
     )
     return replace(first, **changes)
 
@@ -122,21 +139,19 @@ def test_a_card_is_posted_whole_and_marked(story: SlackStory) -> None:
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
-        (
-            {"error": "ratelimited", "retry_after": 7},
-            TryAgain("ratelimited", 7.0, ambiguous=False),
-        ),
-        ({"status": 429, "retry_after": 30}, TryAgain("ratelimited", 30.0, ambiguous=False)),
-        ({"error": "internal_error"}, TryAgain("internal_error", None, ambiguous=True)),
-        ({"error": "fatal_error"}, TryAgain("fatal_error", None, ambiguous=True)),
-        ({"error": "brand_new_error"}, TryAgain("brand_new_error", None, ambiguous=False)),
-        ({"error": "not_in_channel"}, Undeliverable("not_in_channel")),
-        ({"error": "channel_not_found"}, Undeliverable("channel_not_found")),
-        ({"error": "is_archived"}, Undeliverable("is_archived")),
-        ({"error": "restricted_action"}, Undeliverable("restricted_action")),
-        ({"error": "missing_scope"}, Undeliverable("missing_scope")),
-        ({"error": "invalid_auth"}, Undeliverable("invalid_auth")),
-        ({"error": "account_inactive"}, Undeliverable("account_inactive")),
+        ({"error": "ratelimited", "retry_after": 7}, Limited("ratelimited", 7.0, ambiguous=False)),
+        ({"status": 429, "retry_after": 30}, Limited("ratelimited", 30.0, ambiguous=False)),
+        ({"error": "internal_error"}, NoAnswer("internal_error", ambiguous=True)),
+        ({"error": "fatal_error"}, NoAnswer("fatal_error", ambiguous=True)),
+        ({"error": "brand_new_error"}, TryAgain("brand_new_error", ambiguous=False)),
+        ({"error": "not_in_channel"}, ChannelClosed("not_in_channel", APPROVALS)),
+        ({"error": "channel_not_found"}, ChannelClosed("channel_not_found", APPROVALS)),
+        ({"error": "is_archived"}, ChannelClosed("is_archived", APPROVALS)),
+        ({"error": "restricted_action_new"}, ChannelClosed("restricted_action_new", APPROVALS)),
+        ({"error": "ekm_access_denied"}, ChannelClosed("ekm_access_denied", APPROVALS)),
+        ({"error": "missing_scope"}, NotAuthorized("missing_scope")),
+        ({"error": "invalid_auth"}, NotAuthorized("invalid_auth")),
+        ({"error": "account_inactive"}, NotAuthorized("account_inactive")),
     ],
 )
 def test_each_refusal_of_a_post_has_its_meaning(
@@ -153,17 +168,19 @@ def test_a_server_error_leaves_open_whether_the_post_arrived(
 ) -> None:
     fault(story, "chat.postMessage", status=status)
     answer = story.sender.deliver(delivery(story, waiting(story)))
-    assert isinstance(answer, TryAgain)
+    assert isinstance(answer, NoAnswer)
     assert answer.ambiguous
 
 
 def test_without_a_connection_nothing_was_sent(story: SlackStory) -> None:
     closed = web_client(BOT_TOKEN, "http://127.0.0.1:9/api/", timeout_s=2)
     channels = check_channels(story.slack.client, WANTED)
-    notifier = SlackNotifier(closed, channels, story.desk.store, story.clock)
+    notifier = SlackNotifier(closed, closed, channels, story.desk.store, story.clock)
     answer = notifier.deliver(delivery(story, waiting(story)))
-    assert isinstance(answer, TryAgain)
+    assert isinstance(answer, NoAnswer)
     assert not answer.ambiguous
+    assert isinstance(notifier.pulse(), Unreachable)
+    assert isinstance(notifier.look(APPROVALS), Unreachable)
 
 
 def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(story: SlackStory) -> None:
@@ -194,7 +211,7 @@ def test_a_look_that_slack_puts_off_is_made_later(story: SlackStory) -> None:
     approval = waiting(story)
     fault(story, "conversations.history", error="ratelimited", retry_after=11)
     answer = story.sender.deliver(delivery(story, approval, ambiguous=True))
-    assert answer == TryAgain("ratelimited", 11.0, ambiguous=True)
+    assert answer == Limited("ratelimited", 11.0, ambiguous=True)
     assert posted(story) == []
 
 
@@ -206,16 +223,18 @@ def test_where_nobody_may_look_two_copies_do_no_harm(story: SlackStory) -> None:
     assert len(posted(story)) == 2
 
 
-def test_a_workspace_without_tables_gets_the_classic_card_from_then_on(
+def test_a_refused_card_is_posted_plainer_and_the_next_one_as_it_should_be(
     story: SlackStory,
 ) -> None:
     approval = waiting(story)
     fault(story, "chat.postMessage", error="invalid_blocks")
-    found = message(story, post(story, approval))
+    answer = story.sender.deliver(delivery(story, approval))
+    assert isinstance(answer, Delivered)
+    assert answer.complaint == "invalid_blocks"
+    found = message(story, answer.refs[0])
     assert "table" not in block_types(found)
     assert "Left to refund" in json.dumps(found["blocks"])
-    again = message(story, post(story, approval))
-    assert "table" not in block_types(again)
+    assert "table" in block_types(message(story, post(story, approval)))
 
 
 def test_a_card_refused_twice_is_posted_briefly_with_review(story: SlackStory) -> None:
@@ -257,23 +276,33 @@ def test_a_deleted_copy_is_reported_while_another_stays(story: SlackStory) -> No
 
 
 @pytest.mark.parametrize("error", ["message_not_found", "cant_update_message"])
-def test_a_card_that_is_gone_is_posted_afresh(story: SlackStory, error: str) -> None:
+def test_a_card_that_cannot_be_updated_any_more_is_reported(story: SlackStory, error: str) -> None:
     approval = waiting(story)
     ref = post(story, approval)
     fault(story, "chat.update", error=error)
-    answer = update(story, approval, ref)
-    assert isinstance(answer, Delivered)
-    assert answer.lost_refs == (ref,)
-    (fresh,) = answer.refs
-    assert fresh != ref
-    assert "approval_approve" in json.dumps(message(story, fresh)["blocks"])
+    assert update(story, approval, ref) == Delivered(lost_refs=(ref,))
 
 
-def test_a_fresh_post_whose_answer_was_lost_is_found(story: SlackStory) -> None:
+def test_a_copy_in_a_closed_channel_is_left_alone_and_one_that_closes_is_reported(
+    story: SlackStory,
+) -> None:
     approval = waiting(story)
-    gone, fresh = post(story, approval, outbox_id="out_earlier"), post(story, approval)
-    story.slack.client.chat_delete(channel=gone.channel, ts=gone.ts)
-    assert update(story, approval, gone, ambiguous=True) == Delivered((fresh,), (gone,))
+    left = post(story, approval, channel=ONCALL)
+    shut, last = post(story, approval), post(story, approval, channel=REVIEW)
+    fault(story, "chat.update", error="is_archived")
+    answer = update(story, approval, left, shut, last, closed=frozenset({ONCALL}))
+    assert answer == Delivered(closed=((APPROVALS, "is_archived"),))
+    assert not message(story, left)["edited"]
+    assert message(story, last)["edited"]
+
+
+def test_every_copy_that_earlier_tries_left_is_found_wherever_it_is(story: SlackStory) -> None:
+    approval = waiting(story)
+    copies = {post(story, approval), post(story, approval), post(story, approval, channel=ONCALL)}
+    answer = story.sender.deliver(delivery(story, approval, ambiguous=True))
+    assert isinstance(answer, Delivered)
+    assert set(answer.refs) == copies
+    assert len(posted(story)) == 2
 
 
 def test_a_link_that_slack_does_not_give_costs_nothing_else(story: SlackStory) -> None:
@@ -293,20 +322,52 @@ def test_an_update_that_must_wait_waits(story: SlackStory) -> None:
     approval = waiting(story)
     ref = post(story, approval)
     fault(story, "chat.update", error="ratelimited", retry_after=3)
-    assert update(story, approval, ref) == TryAgain("ratelimited", 3.0, ambiguous=False)
-
-
-def test_an_update_before_its_card_waits_a_little_and_not_for_ever(story: SlackStory) -> None:
-    approval = waiting(story)
-    created_at = story.clock.now()
-    answer = update(story, approval, created_at=created_at)
-    assert answer == TryAgain("the card is not posted yet", 3.0, ambiguous=False)
-    story.clock.advance(seconds=60)
-    assert update(story, approval, created_at=created_at) == Delivered()
-    assert posted(story) == []
+    assert update(story, approval, ref) == Limited("ratelimited", 3.0, ambiguous=False)
 
 
 # --- everything else
+
+
+def test_a_line_for_a_thread_that_is_gone_or_out_of_reach_is_a_message_of_its_own(
+    story: SlackStory,
+) -> None:
+    approval = waiting(story)
+    gone, shut = post(story, approval), post(story, approval, channel=ONCALL)
+    story.slack.client.chat_delete(channel=gone.channel, ts=gone.ts)
+    line = delivery(
+        story,
+        approval,
+        kind=DeliveryKind.THREAD,
+        refs=(gone, shut),
+        closed=frozenset({ONCALL}),
+        body={"status": "expired"},
+    )
+    assert story.sender.deliver(line) == Delivered()
+    (said,) = posted(story)
+    assert said["thread_ts"] is None
+    assert "expired" in said["text"]
+
+
+def test_a_note_whose_blocks_are_refused_says_the_same_in_plain_text(story: SlackStory) -> None:
+    fault(story, "chat.postMessage", error="invalid_blocks")
+    body: Payload = {"customer": "cus_clara", "reason": "<@U1> has *no* idea", "words": ["Hello"]}
+    told = delivery(story, None, kind=DeliveryKind.HAND_OFF, body=body)
+    assert story.sender.deliver(told) == Delivered(complaint="invalid_blocks")
+    (found,) = posted(story)
+    (block,) = found["blocks"]
+    assert block["text"]["type"] == "plain_text"
+    # As Slack keeps it: escaped once, so that people read what was written.
+    for said in ("cus_clara", "&lt;@U1&gt; has *no* idea", "Hello"):
+        assert said in block["text"]["text"]
+
+
+def test_whether_slack_and_a_channel_are_well_is_seen_at_a_look(story: SlackStory) -> None:
+    assert (story.sender.pulse(), story.sender.look(APPROVALS)) == (Well(), Well())
+    fault(story, "auth.test", error="token_revoked")
+    assert story.sender.pulse() == NotAuthorized("token_revoked")
+    fault(story, "auth.test", status=503)
+    assert isinstance(story.sender.pulse(), Unreachable)
+    assert story.sender.look("C404") == ChannelClosed("channel_not_found", "C404")
 
 
 def test_a_thread_line_is_not_repeated_when_its_answer_was_lost(story: SlackStory) -> None:
@@ -392,14 +453,6 @@ def test_a_review_goes_to_its_own_channel_and_is_found_again(story: SlackStory) 
     assert len(posted(story, REVIEW)) == 1
 
 
-def test_an_answer_before_its_review_is_posted_waits_a_little(story: SlackStory) -> None:
-    answered = replace(reviewed(story), kind=DeliveryKind.REVIEW_UPDATE)
-    answer = story.sender.deliver(answered)
-    assert answer == TryAgain("the card is not posted yet", 3.0, ambiguous=False)
-    story.clock.advance(seconds=60)
-    assert story.sender.deliver(answered) == Delivered()
-
-
 def test_every_copy_of_a_review_is_redrawn_and_a_lost_one_reported(story: SlackStory) -> None:
     asked = reviewed(story)
     refs: list[MessageRef] = []
@@ -419,7 +472,7 @@ def test_a_review_update_that_must_wait_waits(story: SlackStory) -> None:
     fault(story, "chat.update", error="ratelimited", retry_after=4)
     refs = (MessageRef(REVIEW, "1.0"),)
     update = replace(asked, kind=DeliveryKind.REVIEW_UPDATE, refs=refs)
-    assert story.sender.deliver(update) == TryAgain("ratelimited", 4.0, ambiguous=False)
+    assert story.sender.deliver(update) == Limited("ratelimited", 4.0, ambiguous=False)
 
 
 # --- alerts
@@ -448,14 +501,11 @@ def test_an_alert_goes_to_the_people_on_call_once_and_is_found_as_it_is_now(
     assert action_ids(found) == []
 
 
-def test_every_copy_of_an_alert_is_redrawn_and_one_that_lasts_is_not_lost(
+def test_every_copy_of_an_alert_is_redrawn_and_lost_ones_are_reported(
     story: SlackStory,
 ) -> None:
     told = alarm(story)
     update = replace(told, kind=DeliveryKind.ALERT_UPDATE)
-    assert story.sender.deliver(update) == TryAgain(
-        "the card is not posted yet", 3.0, ambiguous=False
-    )
     refs = [ref for n in (1, 2) for ref in posted_refs(story, replace(told, outbox_id=f"out_{n}"))]
     story.slack.client.chat_delete(channel=ONCALL, ts=refs[0].ts)
     half = replace(update, refs=tuple(refs))
@@ -464,11 +514,8 @@ def test_every_copy_of_an_alert_is_redrawn_and_one_that_lasts_is_not_lost(
     story.slack.client.chat_delete(channel=ONCALL, ts=refs[1].ts)
     assert told.alert is not None
     over = replace(half, alert=replace(told.alert, ended="Over.", ended_at=story.clock.now()))
-    assert story.sender.deliver(over) == Delivered(lost_refs=tuple(refs))
-    fresh = story.sender.deliver(half)
-    assert isinstance(fresh, Delivered)
-    assert fresh.lost_refs == tuple(refs)
-    assert [ref.ts for ref in fresh.refs] == [posted(story, ONCALL)[-1]["ts"]]
+    for one in (over, half):
+        assert story.sender.deliver(one) == Delivered(lost_refs=tuple(refs))
 
 
 def test_news_of_an_alert_stand_in_its_thread_once(story: SlackStory) -> None:

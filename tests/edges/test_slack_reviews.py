@@ -1,5 +1,6 @@
 """Automatic effects looked at afterwards: the message, Looks right, Flag, and who said what."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,6 @@ import pytest
 
 from agent.domain.approvals import Approval, Status
 from agent.domain.reviews import Review, ReviewState
-from agent.ports import DeliveryKind
 from bot.sandbox.cast import ANA, BEN, CHANNELS
 from storage import cards, reviews
 from storage.cards import MessageKind
@@ -150,8 +150,11 @@ def test_a_review_message_that_is_gone_is_not_missed(story: SlackStory) -> None:
         assert cards.of(tx, approval.id, MessageKind.REVIEW) == ()
 
 
-def test_a_review_that_cannot_be_posted_is_an_alert(story: SlackStory) -> None:
-    story.slack.act("/faults", 204, method="chat.postMessage", error="is_archived")
-    approval = refunds(story)
-    (alert,) = story.posted(ONCALL)
-    assert f"A {DeliveryKind.REVIEW} for {approval.id} cannot be delivered" in alert["text"]
+def test_a_review_whose_channel_is_archived_goes_to_people_on_call_with_an_alert(
+    story: SlackStory,
+) -> None:
+    story.slack.act("/channels", 204, channel=REVIEW, is_archived=True)
+    refunds(story)
+    review, alert = story.posted(ONCALL)
+    assert "Slack refuses messages to the review channel (is_archived)" in alert["text"]
+    assert "Please look" in json.dumps(review["blocks"])

@@ -38,7 +38,7 @@ from storage.heartbeats import beat, forget
 from storage.outside_tables import ledger_payments, ledger_refunds
 from storage.transaction import Store
 from tests.support.desk import ScriptedModel, Story, tell_story
-from tests.support.doubles import CountingIds, HandClock
+from tests.support.doubles import UNPACED, CountingIds, HandClock
 
 STAFF_NOTE = "staff-note-that-no-customer-reads"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - memory, where it is there: every commit is synced
@@ -161,7 +161,7 @@ class World:
             case "execute":
                 self.survives(lambda: execute_due(self.desk))
             case "deliver":
-                announce(self.desk, self.story.notifier)
+                announce(self.desk, self.story.notifier, UNPACED)
             case _:
                 self.survives(lambda: sweep(self.desk))
 

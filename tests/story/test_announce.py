@@ -1,17 +1,29 @@
 """What must be heard leaves the outbox at least once, and what cannot leave is an alert."""
 
+from datetime import timedelta
+
 from agent.domain.approvals import Approval, Status
 from agent.domain.deadlines import DELIVERY_LEASE
 from agent.domain.roles import Role
-from agent.ports import Delivered, DeliveryKind, MessageRef, TryAgain, Undeliverable
-from storage import cards, outbox
+from agent.ports import (
+    Delivered,
+    DeliveryKind,
+    Limited,
+    MessageRef,
+    TryAgain,
+    Undeliverable,
+)
+from agent.steps.announce import next_announcement
+from storage import cards, deliveries
 from tests.story.orders import owner_of
 from tests.support.desk import Story
+
+REFUSED = TryAgain("brand_new_error", ambiguous=False)
 
 
 def park(story: Story) -> Approval:
     """Park a refund without delivering its card."""
-    story.notifier.answers.append(TryAgain("Slack is down", None, ambiguous=False))
+    story.notifier.answers.append(REFUSED)
     story.asks_refund(story.opens_chat(owner_of(story, "ORD-1001")), "160.00")
     return story.only(Status.PENDING)
 
@@ -31,11 +43,13 @@ def test_a_card_that_could_not_be_posted_is_tried_again(story: Story) -> None:
 def test_the_receiver_may_say_when(story: Story) -> None:
     park(story)
     story.clock.advance(seconds=2)
-    story.notifier.answers.append(TryAgain("ratelimited", 30.0, ambiguous=True))
+    story.notifier.answers.append(Limited("ratelimited", 30.0, ambiguous=True))
     story.delivers()
-    story.clock.advance(seconds=29)
+    due = next_announcement(story.desk)
+    assert due == story.clock.now() + timedelta(seconds=30)
+    story.clock.advance(seconds=29.9)
     assert story.delivers() == 0
-    story.clock.advance(seconds=1)
+    story.clock.advance(seconds=0.1)
     assert story.delivers() == 1
     assert story.notifier.deliveries[-1].ambiguous
 
@@ -58,9 +72,9 @@ def test_a_delivery_whose_taker_died_may_have_arrived(story: Story) -> None:
     park(story)
     story.clock.advance(seconds=2)
     with story.desk.store.transaction() as tx:
-        taken = outbox.claim_slack(tx, "srv-dead", story.clock.now(), DELIVERY_LEASE)
+        taken = deliveries.take_for_slack(tx, "srv-dead", story.clock.now(), DELIVERY_LEASE)
     assert taken is not None
-    assert not taken.ambiguous
+    assert not taken.row.ambiguous
     assert story.delivers() == 0
     story.clock.advance(seconds=60)
     assert story.delivers() == 1
@@ -71,7 +85,7 @@ def test_what_a_dead_replica_had_taken_goes_out_at_once(story: Story) -> None:
     park(story)
     story.clock.advance(seconds=2)
     with story.desk.store.transaction() as tx:
-        assert outbox.claim_slack(tx, "srv-dead", story.clock.now(), DELIVERY_LEASE)
+        assert deliveries.take_for_slack(tx, "srv-dead", story.clock.now(), DELIVERY_LEASE)
     assert story.delivers() == 0
     story.sweeps()
     assert story.notifier.deliveries[-1].ambiguous
@@ -85,7 +99,7 @@ def test_a_delivery_that_cannot_succeed_is_kept_for_a_person(story: Story) -> No
     story.rests()
     assert "delivery.failed" in story.trail()
     with story.desk.store.transaction(write=False) as tx:
-        assert outbox.stuck(tx) == 1
+        assert deliveries.stuck(tx) == 1
     assert story.approval(parked.id).status is Status.PENDING
 
 
@@ -95,7 +109,7 @@ def test_what_was_given_up_is_tried_again_after_a_start(story: Story) -> None:
     story.notifier.answers.append(Undeliverable("not_in_channel"))
     story.rests()
     with story.desk.store.transaction() as tx:
-        assert outbox.revive(tx, story.clock.now()) == 1
+        assert deliveries.revive(tx, story.clock.now()) == 1
     story.rests()
     with story.desk.store.transaction(write=False) as tx:
         assert len(cards.of(tx, parked.id)) == 1
@@ -122,13 +136,3 @@ def test_a_damaged_row_makes_no_card(story: Story) -> None:
     story.clock.advance(seconds=2)
     story.rests()
     assert "delivery.failed" in story.trail()
-
-
-def test_the_outbox_knows_when_it_is_due(story: Story) -> None:
-    with story.desk.store.transaction(write=False) as tx:
-        assert outbox.next_due(tx, "slack") is None
-    park(story)
-    with story.desk.store.transaction(write=False) as tx:
-        due = outbox.next_due(tx, "slack")
-    assert due is not None
-    assert due > story.clock.now()

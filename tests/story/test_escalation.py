@@ -259,7 +259,7 @@ def test_a_ping_that_fails_on_its_way_is_tried_until_it_is_there(story: Story) -
     row = parked(story)
     story.clock.advance(minutes=15)
     sweep(story.desk)
-    story.notifier.answers.append(TryAgain("Slack is down", None, ambiguous=True))
+    story.notifier.answers.append(TryAgain("brand_new_error", ambiguous=True))
     story.delivers()
     story.clock.advance(seconds=2)
     ref = MessageRef("C1", "77.0")

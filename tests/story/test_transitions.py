@@ -238,7 +238,8 @@ LEGS = (
         fact=_A.APPROVAL_EDITED,
         channel="api",
         chip="replaced",
-        slack=(UPDATE,),
+        # The second links to the card of the request that took its place.
+        slack=(UPDATE, UPDATE),
     ),
     Leg(
         source=_S.PENDING,

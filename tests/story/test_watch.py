@@ -14,7 +14,7 @@ from agent.domain.roles import Role
 from agent.ports import DeliveryKind, TryAgain, Undeliverable
 from agent.steps.alerts import acknowledge_alert
 from agent.steps.watch import watch
-from storage import alerts, heartbeats, outbox
+from storage import alerts, deliveries, heartbeats
 from storage.engine import open_engine
 from storage.transaction import Store
 from tests.story.test_announce import park
@@ -94,7 +94,7 @@ def test_a_message_that_is_tried_for_the_fifth_time_is_stuck(story: Story) -> No
     for tries in range(1, 5):
         assert looks(story) is False, tries
         assert story.open_alerts() == ()
-        story.notifier.answers.append(TryAgain("Slack is down", None, ambiguous=False))
+        story.notifier.answers.append(TryAgain("brand_new_error", ambiguous=False))
         story.clock.advance(minutes=20)
         story.delivers()
     assert looks(story)
@@ -104,7 +104,7 @@ def test_a_message_that_is_tried_for_the_fifth_time_is_stuck(story: Story) -> No
     looks(story)
     assert story.open_alerts() == ()
     with story.desk.store.transaction(write=False) as tx:
-        assert outbox.stuck(tx) == 0
+        assert deliveries.stuck(tx) == 0
 
 
 def test_who_is_silent_is_named_and_heard_of_again(story: Story) -> None:

@@ -15,6 +15,7 @@ from agent.domain.decision import DecideAnswer, Decision, Edits, ReplyTo
 from agent.domain.heartbeats import REPLICA
 from agent.domain.ids import ActorId, ApprovalId, ConversationId, CustomerId
 from agent.domain.money import Money
+from agent.domain.places import Pace
 from agent.domain.policy import Policy, read_policy
 from agent.domain.roles import Actor, ActorKind, Channel, Identity, Role, RoleGrant
 from agent.providers.demo_shop import seed_demo_shop
@@ -38,7 +39,7 @@ from storage.heartbeats import beat
 from storage.mail_sink import KeptMail
 from storage.transaction import Store
 from tests.support.builders import policy_document
-from tests.support.doubles import CountingIds, HandClock
+from tests.support.doubles import UNPACED, CountingIds, HandClock
 from tests.support.scripted import KeepingNotifier, ScriptedModel
 
 SENDER = Sender("ShopStream", "support@shopstream.example")
@@ -63,6 +64,7 @@ class Story:
     woken: list[Lane]
     # What was done to the database behind the desk's back; the trail then need not hold.
     damaged: list[str] = field(default_factory=list)
+    pace: Pace = UNPACED
 
     def under(self, policy: Policy) -> "Story":
         """Return the same story going on under another policy."""
@@ -144,7 +146,7 @@ class Story:
     def delivers(self) -> int:
         """Deliver all that is due and return how many messages there were."""
         count = 0
-        while announce(self.desk, self.notifier):
+        while announce(self.desk, self.notifier, self.pace):
             count += 1
         return count
 

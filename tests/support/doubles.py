@@ -5,7 +5,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from agent.domain.ids import Prefix
+from agent.domain.places import Pace
 
+# What does not try the pace of messages does not wait for it.
+UNPACED = Pace(timedelta(0), timedelta(0), timedelta(0))
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 

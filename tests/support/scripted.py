@@ -8,7 +8,9 @@ from typing_extensions import override
 from agent.domain.alerts import Alert, AlertKind
 from agent.domain.conversation import ToolCall
 from agent.domain.errors import ModelUnavailable
+from agent.domain.places import APPROVALS, ONCALL, REVIEW
 from agent.ports import (
+    ChannelClosed,
     ChatAnswer,
     ChatModel,
     ChatRequest,
@@ -17,7 +19,13 @@ from agent.ports import (
     DeliveryAnswer,
     DeliveryKind,
     MessageRef,
+    Notifier,
+    Pulse,
+    Unreachable,
+    Well,
 )
+
+UPDATES = {DeliveryKind.CARD_UPDATE, DeliveryKind.REVIEW_UPDATE, DeliveryKind.ALERT_UPDATE}
 
 
 @dataclass
@@ -64,19 +72,47 @@ class ScriptedModel(ChatModel):
 
 
 @dataclass
-class KeepingNotifier:
-    """A notifier that accepts everything and keeps it, giving each post a ts."""
+class KeepingNotifier(Notifier):
+    """A notifier that accepts everything and keeps it, giving each post a ts.
+
+    `state` is what a look at Slack says, `shut` why a channel takes no messages.
+    """
 
     deliveries: list[Delivery] = field(default_factory=list)
     answers: deque[DeliveryAnswer] = field(default_factory=deque)
+    state: Pulse = field(default_factory=Well)
+    shut: dict[str, str] = field(default_factory=dict)
+    looks: int = 0
 
+    @property
+    @override
+    def channels(self) -> dict[str, str]:
+        """Return a channel for each purpose."""
+        return {APPROVALS: "C1", ONCALL: "C2", REVIEW: "C3"}
+
+    @override
+    def pulse(self) -> Pulse:
+        """Return what the test says."""
+        self.looks += 1
+        return self.state
+
+    @override
+    def look(self, channel: str) -> Well | Unreachable | ChannelClosed:
+        """Return what the test says."""
+        self.looks += 1
+        problem = self.shut.get(channel)
+        return Well() if problem is None else ChannelClosed(problem, channel)
+
+    @override
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
         """Keep the delivery; cards and alerts get a reference of their own."""
         self.deliveries.append(delivery)
         if self.answers:
             return self.answers.popleft()
+        if delivery.channel in self.shut and delivery.kind not in UPDATES:
+            return ChannelClosed(self.shut[delivery.channel], delivery.channel)
         if delivery.kind in {DeliveryKind.CARD, DeliveryKind.ALERT}:
-            return Delivered((MessageRef("C1", f"{len(self.deliveries)}.0"),))
+            return Delivered((MessageRef(delivery.channel, f"{len(self.deliveries)}.0"),))
         return Delivered()
 
     def alerts(self, kind: AlertKind) -> list[Alert]:

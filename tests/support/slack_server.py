@@ -95,7 +95,7 @@ class SlackStory(Story):
     def delivers(self) -> int:
         """Deliver all that is due to the stand-in and return how many messages there were."""
         count = 0
-        while announce(self.desk, self.sender):
+        while announce(self.desk, self.sender, self.pace):
             count += 1
         return count
 
@@ -278,7 +278,9 @@ def slack_story(
         story = SlackStory(
             **{field.name: getattr(told, field.name) for field in fields(told)},
             slack=slack,
-            sender=SlackNotifier(patient, check_channels(patient, WANTED), store, told.clock),
+            sender=SlackNotifier(
+                patient, quick, check_channels(patient, WANTED), store, told.clock
+            ),
             bolt=bolt,
             prompt=prompt,
             events_url=events_url,

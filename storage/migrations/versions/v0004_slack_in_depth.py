@@ -18,8 +18,11 @@ def upgrade() -> None:
         sa.Column("failures", sa.Integer(), nullable=False),
         sa.Column("problem", sa.Text(), nullable=True),
         sa.Column("since", sa.BigInteger(), nullable=True),
+        sa.Column("closed_until", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("place", name=op.f("pk_slack_places")),
     )
+    # Slack as a whole; whoever claims a message locks this row.
+    op.execute("INSERT INTO slack_places (place, free_at, failures) VALUES ('*', 0, 0)")
     op.create_table(
         "alerts",
         sa.Column("subject", sa.Text(), nullable=False),
@@ -119,8 +122,8 @@ def upgrade() -> None:
     op.add_column("approvals", sa.Column("taken_at", sa.BigInteger(), nullable=True))
     op.add_column("approvals", sa.Column("waits_since", sa.BigInteger(), nullable=True))
     op.add_column("approvals", sa.Column("extra_s", sa.Integer(), nullable=True))
-    # Whatever waits has a card, as far as anybody can know.
-    op.execute("UPDATE approvals SET shown_at = created_at WHERE status = 'pending'")
+    # Whatever waits or lapsed had a card, as far as anybody can know.
+    op.execute("UPDATE approvals SET shown_at = created_at WHERE status IN ('pending', 'expired')")
     op.add_column("rosters", sa.Column("group_id", sa.Text(), nullable=True))
     op.add_column("actors", sa.Column("utc_offset_s", sa.Integer(), nullable=True))
     op.create_index(
@@ -140,10 +143,40 @@ def upgrade() -> None:
     op.create_index("ix_decisions_at", "decisions", ["at", "actor_id"])
     with op.batch_alter_table("outbox") as outbox:
         outbox.add_column(sa.Column("place", sa.Text(), nullable=False, server_default=""))
+        outbox.add_column(sa.Column("about", sa.Text(), nullable=True))
         outbox.drop_constraint(op.f("ck_outbox_lane"), type_="check")
         outbox.create_check_constraint(
             op.f("ck_outbox_lane"), "lane IN ('slack','turn','click','mail')"
         )
+    # What waits to be drawn is about what it was about all along.
+    op.execute(
+        "UPDATE outbox SET about = 'card:' || approval_id, "
+        "place = CASE kind WHEN 'card_update' THEN 'update' ELSE 'approvals' END "
+        "WHERE lane = 'slack' AND kind IN ('card','card_update','thread')"
+    )
+    op.execute(
+        "UPDATE outbox SET about = 'review:' || approval_id, "
+        "place = CASE kind WHEN 'review_update' THEN 'update' ELSE 'review' END "
+        "WHERE lane = 'slack' AND kind IN ('review','review_update')"
+    )
+    op.execute(
+        "UPDATE outbox SET place = CASE kind WHEN 'hand_off' THEN 'approvals' ELSE 'oncall' END "
+        "WHERE lane = 'slack' AND place = '' AND kind <> 'ephemeral'"
+    )
+    op.create_index(
+        "ix_outbox_about",
+        "outbox",
+        ["about"],
+        sqlite_where=sa.text("about IS NOT NULL"),
+        postgresql_where=sa.text("about IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_outbox_leased",
+        "outbox",
+        ["lane"],
+        sqlite_where=sa.text("lease_owner IS NOT NULL"),
+        postgresql_where=sa.text("lease_owner IS NOT NULL"),
+    )
     with op.batch_alter_table("slack_messages") as messages:
         messages.alter_column("approval_id", existing_type=sa.Text(), nullable=True)
         messages.add_column(sa.Column("subject", sa.Text(), nullable=True))
@@ -162,9 +195,12 @@ def downgrade() -> None:
         messages.drop_column("subject")
         messages.alter_column("approval_id", existing_type=sa.Text(), nullable=False)
     op.execute("DELETE FROM outbox WHERE lane NOT IN ('slack','turn')")
+    op.drop_index("ix_outbox_leased", table_name="outbox")
+    op.drop_index("ix_outbox_about", table_name="outbox")
     with op.batch_alter_table("outbox") as outbox:
         outbox.drop_constraint(op.f("ck_outbox_lane"), type_="check")
         outbox.create_check_constraint(op.f("ck_outbox_lane"), "lane IN ('slack','turn')")
+        outbox.drop_column("about")
         outbox.drop_column("place")
     op.drop_index("ix_decisions_at", table_name="decisions")
     op.drop_index("ix_approvals_ended", table_name="approvals")
