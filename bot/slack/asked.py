@@ -16,11 +16,11 @@ from bot.slack.blocks import (
     rich,
     word,
 )
-from bot.slack.text import chunks, clip, clip_escaped, visible
+from bot.slack.text import NAME_LIMIT, chunks, clip, visible
 
 # On a card stand so many questions, the newest, each text with so many characters as Slack counts.
 _ON_CARD, _CARD_TEXT = 3, 300
-_NAME, _PIECE = 60, 2_900
+_PIECE = 2_900
 
 
 def on_card(view: ApprovalView, limit: int) -> list[Block]:
@@ -58,7 +58,7 @@ def in_full(view: ApprovalView, *, revealed: bool = False) -> list[Block]:
 
 def cut(view: ApprovalView, text: str, limit: int) -> str:
     """Return somebody's words as a channel may read them, `limit` of Slack's characters at most."""
-    return clip_escaped(_shown(view, text), limit)
+    return clip(_shown(view, text), limit)
 
 
 def answered_words(view: ApprovalView, ask: Ask) -> str:
@@ -84,7 +84,7 @@ def whom(ask: Ask) -> str:
 
 def name(text: str) -> str:
     """Return a person's name fit to be read."""
-    return clip(visible(text), _NAME)
+    return clip(visible(text), NAME_LIMIT)
 
 
 def _who_asked(ask: Ask) -> Row:

@@ -35,7 +35,6 @@ from bot.slack.text import NO_LIMIT, clip, visible
 
 # Slack refuses a message at about 13,200 counted characters; the product stays well below.
 BUDGET = 9_000
-_CONFIRM_LIMIT = 300
 # How much of a name or an address a confirmation quotes.
 _CONFIRM_PART = 60
 # How much of each free text a brief card shows: the largest that fits.
@@ -194,9 +193,9 @@ def _confirm_words(view: ApprovalView) -> str:
         told = f"It is about {person}; triggers: {flag.triggers}"
     else:
         named = "" if approval.order_id is None else f" on order {visible(approval.order_id)}"
-        amount = approval.tool if approval.amount is None else str(approval.amount)
+        amount = visible(approval.tool) if approval.amount is None else str(approval.amount)
         told = f"{clip(f'{amount}{named}', _CONFIRM_PART)} goes to {person}"
-    return f"{told.removesuffix('.')}. Approvals so far: {progress_words(view)}."[:_CONFIRM_LIMIT]
+    return f"{told.removesuffix('.')}. Approvals so far: {progress_words(view)}."
 
 
 def _progress(view: ApprovalView, now: datetime, people: People) -> list[Block]:

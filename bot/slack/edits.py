@@ -24,14 +24,14 @@ from bot.slack.blocks import (
     section,
     word,
 )
-from bot.slack.inputs import REASON_MAX, TEXT_MAX, about, field, live, modal, typed
+from bot.slack.inputs import REASON_MAX, TEXT_MAX, about, counted, field, live, modal, typed
 from bot.slack.names import Field, View
 from bot.slack.payloads import Form
 from bot.slack.proposals import Email, email_of
 from bot.slack.states import subject, tier_words
 from bot.slack.text import visible
 
-_AMOUNT_MAX, _ORDER_MAX = 40, 60
+_AMOUNT_MAX, _ORDER_MAX = 40, 64
 _ON_CARD = "Shown on the card and kept in the trail."
 _SAVING = (
     "Saving replaces this request by a new one with its own hash and the old deadline. It counts "
@@ -242,7 +242,7 @@ def _addresses(known: list[str]) -> Block:
 
 def _fits(body: str) -> bool:
     """Tell whether Slack takes a text as the initial value of an input, counted as Slack does."""
-    return len(body.encode("utf-16-le")) // 2 <= TEXT_MAX
+    return counted(body) <= TEXT_MAX
 
 
 def _email_edits(email: Email, form: Form) -> Edits:

@@ -29,7 +29,7 @@ from bot.slack.states import (
     revoke_reason,
     signing_votes,
 )
-from bot.slack.text import NO_LIMIT, clip, visible
+from bot.slack.text import NAME_LIMIT, NO_LIMIT, clip, visible
 
 
 def ending(
@@ -88,7 +88,8 @@ def _ended(view: ApprovalView, people: People, replacement_url: str | None, limi
 def _closed(approval: Approval) -> Row:
     """Return who ended a request by their word alone, and when, as far as it is known."""
     closer = closed_by(approval)
-    by = [] if closer is None else [word(" by "), word(visible(closer), "bold")]
+    shown = clip(visible(closer or ""), NAME_LIMIT)
+    by = [word(" by "), word(shown, "bold")] if shown else []
     at = [] if approval.ended_at is None else [word(" · "), moment(approval.ended_at)]
     return [*by, *at]
 
@@ -152,4 +153,4 @@ def signatures(votes: tuple[Vote, ...], people: People) -> Iterator[Block]:
 
 def _voter(vote: Vote, people: People) -> Block:
     user = None if vote.actor_id is None else people.get(vote.actor_id)
-    return mention(user, visible(vote.actor_name))
+    return mention(user, clip(visible(vote.actor_name), NAME_LIMIT))

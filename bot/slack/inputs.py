@@ -63,7 +63,8 @@ def typed(
         "type": "plain_text_input",
         "action_id": INPUT,
         "multiline": lines,
-        "max_length": most,
+        # What is stored already is never too long for its own form.
+        "max_length": max(most, counted(initial)),
     }
     if at_least:
         found["min_length"] = at_least
@@ -72,6 +73,11 @@ def typed(
     if focus:
         found["focus_on_load"] = True
     return found
+
+
+def counted(text: str) -> int:
+    """Return how long a text is as Slack's client counts it, in UTF-16."""
+    return len(text.encode("utf-16-le")) // 2
 
 
 def reason(label: str, hint: str, *, focus: bool = False) -> Block:

@@ -35,7 +35,7 @@ from bot.slack.blocks import (
 from bot.slack.proposals import email_of, flag_of, read_email
 from bot.slack.states import progress_words, tier_words
 from bot.slack.targets import Target
-from bot.slack.text import NO_LIMIT, clip, escape, visible
+from bot.slack.text import NAME_LIMIT, NO_LIMIT, clip, escape, visible
 
 People = Mapping[ActorId, str]
 
@@ -174,7 +174,7 @@ def agent_heading(approval: Approval) -> Block:
     sure = (
         "no confidence stated"
         if approval.confidence is None
-        else f"confidence {visible(approval.confidence)}"
+        else f"confidence {clip(visible(approval.confidence), NAME_LIMIT)}"
     )
     return line(
         word("The agent says", "bold"),
@@ -257,7 +257,7 @@ def taken_words(approval: Approval) -> Row:
     if approval.taken_by is None or approval.status is not Status.PENDING:
         return []
     since = [] if approval.taken_at is None else [word(" since "), moment(approval.taken_at)]
-    name = word(f" {visible(approval.taken_by)}", "bold")
+    name = word(f" {clip(visible(approval.taken_by), NAME_LIMIT)}", "bold")
     return [emoji("eyes"), name, word(" looks into it"), *since]
 
 

@@ -20,7 +20,7 @@ from bot.slack.blocks import (
 from bot.slack.cards import BRIEF_LIMITS, BUDGET
 from bot.slack.notices import Note
 from bot.slack.states import look_of, outcome, subject, what
-from bot.slack.text import NO_LIMIT, clip, visible
+from bot.slack.text import NAME_LIMIT, NO_LIMIT, clip, headline, visible
 
 _TITLE = 150
 _WHY = {
@@ -71,8 +71,8 @@ def _blocks(view: ApprovalView, review: Review, limit: int) -> list[Block]:
 def _title(view: ApprovalView, review: Review) -> str:
     approval = view.approval
     _, sign, told = _SIGNS[review.state]
-    title = f"{sign} {told} · {subject(approval)} {look_of(approval).title} · {what(approval)}"
-    return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
+    about = f"{subject(approval)} {look_of(approval).title} · {what(approval)}"
+    return headline(f"{sign} {told} · {about}", _TITLE)
 
 
 def _answer(view: ApprovalView, review: Review, limit: int) -> list[Block]:
@@ -81,14 +81,15 @@ def _answer(view: ApprovalView, review: Review, limit: int) -> list[Block]:
     if review.state is ReviewState.OPEN:
         answers = (buttons.right_button(approval), buttons.flag_button(approval))
         return [actions(row, *answers, buttons.details_button(approval))]
-    name, _, told = _SIGNS[review.state]
-    signed = [word(" to "), word(visible(review.actor_name or "somebody"), "bold")]
+    sign, _, told = _SIGNS[review.state]
+    name = clip(visible(review.actor_name or "somebody"), NAME_LIMIT)
+    signed = [word(" to "), word(name, "bold")]
     if review.state is ReviewState.FLAGGED:
         signed[0] = word(" by ")
     at = [] if review.answered_at is None else [word(" · "), moment(review.answered_at)]
     reason = clip(visible(review.reason or "", lines=True), limit)
     said = rich(
-        lines([emoji(name), word(f" {told}", "bold"), *signed, *at]),
+        lines([emoji(sign), word(f" {told}", "bold"), *signed, *at]),
         *([quote(reason)] if reason else []),
     )
     more = [] if limit == NO_LIMIT else [actions(row, buttons.details_button(approval))]

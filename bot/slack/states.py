@@ -16,7 +16,7 @@ from agent.tools.flags import FLAG_FOR_FRAUD
 from agent.tools.refunds import ISSUE_REFUND
 from bot.slack.blocks import utc
 from bot.slack.proposals import email_of, flag_of
-from bot.slack.text import visible
+from bot.slack.text import headline, visible
 
 HELD = "While everything is stopped, nothing is sent again."
 
@@ -157,10 +157,10 @@ def what(approval: Approval) -> str:
     if approval.amount is not None:
         return str(approval.amount)
     if email is not None:
-        return _cut(visible(email.subject), _SUBJECT)
+        return headline(visible(email.subject), _SUBJECT)
     if flag is not None:
-        return f"score {visible(flag.score)}"
-    return visible(approval.tool)
+        return f"score {headline(visible(flag.score), _SUBJECT)}"
+    return headline(visible(approval.tool), _SUBJECT)
 
 
 def phrase(approval: Approval) -> str:
@@ -184,7 +184,7 @@ def title(approval: Approval) -> str:
     """Return the headline: fixed words and what it is about, at most 150 characters."""
     look = look_of(approval)
     sign = "" if approval.status is Status.PENDING else f"{look.sign} "
-    return _cut(f"{sign}{subject(approval)} {look.title} · {what(approval)}", _TITLE)
+    return headline(f"{sign}{subject(approval)} {look.title} · {what(approval)}", _TITLE)
 
 
 def outcome(approval: Approval, *, stopped: bool = False) -> str:
@@ -381,7 +381,3 @@ def _signature(vote: Vote) -> str:
 def _said(result: dict[str, Json], name: str) -> str:
     value = result.get(name)
     return "" if value is None else str(value)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

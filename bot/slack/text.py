@@ -7,20 +7,40 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 # Letters and marks that draw nothing although their category says otherwise.
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _BMP_END = 0xFFFF
+# Marks are drawn upon what stands before them; no language heaps more than these upon a letter.
+_MARKS = frozenset({"Mn", "Mc", "Me"})
+_HEAP = 4
 
 # For texts that are shown whole.
 NO_LIMIT = 1_000_000
+# How much of a person's name stands in the middle of a line.
+NAME_LIMIT = 60
 
 
 def visible(text: str, *, lines: bool = False) -> str:
     r"""Return the text with every character that cannot be seen written out, e.g. `\u202e`.
 
-    With `lines` a line feed stays a line feed; without it the result is one line.
+    So are marks that would be drawn over something else: those without a letter of their own, and
+    a heap of them. With `lines` a line feed stays a line feed; without it the result is one line.
     """
-    return "".join(
-        char if (lines and char == "\n") or not _is_unseen(char) else _written_out(char)
-        for char in text
-    )
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    marks = _HEAP
+    for char in text:
+        if unicodedata.category(char) in _MARKS and char not in _BLANKS:
+            marks += 1
+            shown.append(char if marks <= _HEAP else _written_out(char))
+        elif lines and char == "\n":
+            marks = _HEAP
+            shown.append(char)
+        elif _is_unseen(char):
+            marks = _HEAP
+            shown.append(_written_out(char))
+        else:
+            marks = _HEAP if char.isspace() else 0
+            shown.append(char)
+    return "".join(shown)
 
 
 def escape(text: str) -> str:
@@ -34,26 +54,36 @@ def unescape(text: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """Return at most about `limit` characters; what was cut is counted in words at the end."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]} … ({len(text) - limit:,} more characters)"
+    """Return what takes about `limit` characters; what was cut is counted in words at the end.
 
-
-def clip_escaped(text: str, limit: int) -> str:
-    """Return what takes about `limit` characters as Slack counts them; the rest is counted.
-
-    Slack counts `&` as five and angle brackets as four.
+    Characters are counted as Slack counts them: `&` as five, angle brackets as four.
     """
-    if len(escape(text)) <= limit:
+    taken = _fitting(text, limit)
+    if taken == len(text):
         return text
-    taken, most = 0, limit
-    for char in text:
-        most -= len(escape(char))
-        if most < 0:
-            break
-        taken += 1
     return f"{text[:taken]} … ({len(text) - taken:,} more characters)"
+
+
+def headline(text: str, limit: int) -> str:
+    """Return at most `limit` characters as Slack counts them; what was cut ends in `…`.
+
+    For a headline: what it is about is shown whole below it.
+    """
+    if _fitting(text, limit) == len(text):
+        return text
+    return f"{text[: _fitting(text, limit - 1)]}…"
+
+
+def _fitting(text: str, limit: int) -> int:
+    """Return how many characters take at most `limit` as Slack counts them."""
+    if len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">")) <= limit:
+        return len(text)
+    left = limit
+    for number, char in enumerate(text):
+        left -= len(escape(char))
+        if left < 0:
+            return number
+    return len(text)
 
 
 def clip_bytes(text: str, limit: int) -> str:

@@ -16,6 +16,10 @@ from bot.slack.text import chunks, clip, clip_bytes, escape, visible
         ("\U000e0041", r"\U000e0041"),
         ("\u3164", r"\u3164"),
         ("ü € 日本 🙂", "ü € 日本 🙂"),
+        ("e\u0301 \u0e01\u0e33\u0e49 ❤\ufe0f", "e\u0301 \u0e01\u0e33\u0e49 ❤\ufe0f"),
+        ("\u0336a \u0336", r"\u0336a \u0336"),
+        ("a" + "\u0301" * 6, "a" + "\u0301" * 4 + r"\u0301\u0301"),
+        ("שלום", "שלום"),
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:

@@ -12,7 +12,7 @@ from bot.sandbox.block_limits import check_message, text_total
 from bot.slack.asked import in_full, on_card
 from bot.slack.asked_lines import answer_line, question_line
 from bot.slack.cards import approval_card
-from bot.slack.text import NO_LIMIT, clip_escaped
+from bot.slack.text import NO_LIMIT, clip
 from tests.support.builders import ADDRESS, ANN, approval, email_approval, email_payload
 from tests.support.doubles import START
 from tests.support.slack_looks import shown
@@ -154,4 +154,4 @@ def test_questions_are_cut_before_anything_that_is_bound() -> None:
     ],
 )
 def test_a_text_is_cut_as_slack_counts_it(text: str, cut: str) -> None:
-    assert clip_escaped(text, 7) == cut
+    assert clip(text, 7) == cut
