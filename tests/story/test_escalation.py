@@ -241,6 +241,19 @@ def test_after_a_night_without_a_desk_only_the_newest_level_is_told(story: Story
     assert story.approval(row.id).status is Status.EXPIRED
 
 
+@pytest.mark.parametrize(("minutes", "level"), [(15, "reminder"), (30, "senior")])
+def test_what_was_told_is_not_told_again_whatever_the_row_says(
+    story: Story, minutes: int, level: str
+) -> None:
+    staff(story)
+    row = sofa(story)
+    before = "INSERT INTO pings (approval_id, level, at) VALUES (:row, :level, 1)"
+    story.happens(before, row=row.id, level=level)
+    at(story, row, minutes)
+    after = story.approval(row.id)
+    assert (pings(story, row), after.pinged) == ([], 1 if level == "reminder" else 3)
+
+
 @pytest.mark.parametrize("moment", sorted(MINUTES))
 def test_two_desks_tell_once(story: Story, other: Story, moment: str) -> None:
     staff(story)
