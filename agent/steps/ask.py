@@ -29,7 +29,7 @@ from agent.ports import DeliveryKind
 from agent.steps.expire import expire
 from agent.steps.outcomes import listeners_of, note_for_run, slack_message
 from agent.steps.permission import Order, Where, permit, proven, refuse
-from storage import approvals, asks, audit, breaker, conversations, decisions, outbox
+from storage import approvals, asks, audit, breaker, conversations, decisions, joins, outbox
 from storage.conversations import Entry
 from storage.joins import Listener
 from storage.outbox import Message
@@ -53,8 +53,10 @@ def ask(desk: Desk, approval_id: ApprovalId, question: Question, order: Order) -
 def repeat_in(tx: Tx, desk: Desk, approval: Approval, listener: Listener, now: datetime) -> None:
     """Show the open questions of a request in a conversation that has just joined it."""
     for one in open_questions(tx, approval, AskedOf.CUSTOMER):
-        if not conversations.is_told(tx, told_key(one, listener.conversation_id)):
+        if not conversations.is_told(tx, _told_key(one, listener.conversation_id)):
             _tell_customer(tx, desk, approval, one, listener, now)
+            # Before an edit another row stood here: what answers its question is heard here, too.
+            joins.add(tx, one.approval_id, listener)
 
 
 def open_questions(tx: Tx, approval: Approval, asked_of: AskedOf | None = None) -> tuple[Ask, ...]:
@@ -64,11 +66,6 @@ def open_questions(tx: Tx, approval: Approval, asked_of: AskedOf | None = None) 
         for one in asks.of(tx, approval)
         if standing(one, approval) is Standing.OPEN and asked_of in {None, one.asked_of}
     )
-
-
-def told_key(ask: Ask, conversation_id: ConversationId) -> str:
-    """Return what marks the customer's message with a question in a conversation."""
-    return f"question:{ask.id}:{conversation_id}"
 
 
 def _ask(desk: Desk, approval_id: ApprovalId, question: Question, order: Order) -> Ask | Refused:
@@ -177,7 +174,7 @@ def _tell_customer(
     tx: Tx, desk: Desk, approval: Approval, row: Ask, listener: Listener, now: datetime
 ) -> None:
     """Put a question into a conversation's log, and let its run know what was asked there."""
-    message_id, key = desk.ids.new("msg"), told_key(row, listener.conversation_id)
+    message_id, key = desk.ids.new("msg"), _told_key(row, listener.conversation_id)
     data: Payload = {
         "message_id": message_id,
         "role": "staff",
@@ -194,3 +191,8 @@ def _tell_customer(
         now,
         replace(note, conversation_id=listener.conversation_id, run_id=listener.run_id),
     )
+
+
+def _told_key(ask: Ask, conversation_id: ConversationId) -> str:
+    """Return what marks the customer's message with a question in a conversation."""
+    return f"question:{ask.id}:{conversation_id}"

@@ -16,9 +16,8 @@ from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.ports import ChatAnswer, DeliveryKind
 from agent.steps import tell
-from agent.steps.ask import told_key
 from agent.steps.outcomes import slack_message
-from storage import asks, audit, conversations, outbox, runs
+from storage import asks, audit, outbox, runs
 from storage.runs import Turn
 from storage.transaction import Tx
 
@@ -35,8 +34,7 @@ def hear_customer(
     waiting = [
         (one, request)
         for one in asks.unanswered_in(tx, conversation_id)
-        if conversations.is_told(tx, told_key(one, conversation_id))
-        and (request := _newest(tx, one)) is not None
+        if (request := _newest(tx, one)) is not None
     ]
     still = [pair for pair in waiting if standing(*pair) is Standing.OPEN]
     for number, (one, request) in enumerate(still):

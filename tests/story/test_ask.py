@@ -401,7 +401,11 @@ def test_what_was_asked_before_an_edit_is_seen_and_answered_after_it(story: Stor
     story.rests()
     (new,) = story.all(Status.PENDING)
     assert stands(story, one) is Standing.OPEN
-    story.says(raised.conversation_id, "The left one.")
+    # A chat that asks for just what it became is shown the question, and may answer it.
+    third = story.opens_chat(raised.customer_id)
+    story.proposes(third, story.refund_call("150.00", call_id="call_third"))
+    assert [e.data["question"] for e in story.log(third) if e.data.get("role") == "staff"] == [WHY]
+    story.says(third, "The left one.")
     (line,) = heard(story, DeliveryKind.ANSWER)
     assert line.approval is not None
     assert line.approval.approval.id == new.id

@@ -130,11 +130,13 @@ def test_the_team_hears_what_was_said_asked_for_and_seen() -> None:
 
 def test_what_the_team_heard_is_not_taken_for_words_to_the_customer() -> None:
     talk = chat()
-    plain = chat()
-    asks(talk, "Why so much?")
-    for words in ("yes", "where is my lamp?", "and another $3", "how does my refund stand?"):
-        assert talk.says(words) == plain.says(words)
-        assert talk.made == plain.made
+    told = question_for_model(question(AskedOf.AGENT, "Why so much?"), approval(id=nth(1)))
+    talk.knows(**told)
+    # As another model may have put it.
+    offer = "Shall I request a refund of 5.00 USD on ORD-1002?"
+    talk.messages.append(ChatMessage("assistant", offer))
+    talk.says("yes")
+    assert talk.made == []
 
 
 def test_after_an_edit_the_team_hears_both_amounts() -> None:
