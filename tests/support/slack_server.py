@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ from tests.support.slack_sandbox import (
 
 # As an operator may write them: a name with #, one without, an id.
 WANTED = Channels("#refund-approvals", "oncall", "C07REVIEW")
+
+
+def seconds_of(clock: HandClock) -> float:
+    """Return the time of a clock in seconds."""
+    return clock.now().timestamp()
 
 
 def uncounted(_decision: Decision, _answer: DecideAnswer) -> None:
@@ -256,17 +262,21 @@ def slack_story(
     store: Store,
     policy: Policy | None = None,
     around: Callable[[Desk], Desk] = lambda desk: desk,
+    clock: HandClock | None = None,
     **changes: Any,
 ) -> Iterator[SlackStory]:
     """Let a desk and a stand-in know each other; roles are mirrored, nothing has happened yet.
 
     The clock of the desk starts at the real time, as signatures and message timestamps have it.
-    `around` puts something between the desk and the outside.
+    `around` puts something between the desk and the outside; with a `clock` the stand-in's time is
+    the desk's, for what needs no signed request.
     """
+    own = {} if clock is None else {"now": clock.now, "monotonic": partial(seconds_of, clock)}
+    at = real_clock() | own | changes
     events_url = f"{servers.desk.url}/slack/events"
-    with running_slack(servers.slack, folder, events_url, **real_clock(), **changes) as slack:
+    with running_slack(servers.slack, folder, events_url, **at) as slack:
         base_url = f"{slack.config.base_url}/api/"
-        told = tell_story(store, HandClock(SystemClock().now()), CountingIds(), policy)
+        told = tell_story(store, clock or HandClock(SystemClock().now()), CountingIds(), policy)
         quick = web_client(BOT_TOKEN, base_url, timeout_s=INTERACTIVE_TIMEOUT_S)
         patient = web_client(BOT_TOKEN, base_url, timeout_s=OUTBOX_TIMEOUT_S)
         prompt = KeptPrompt()
