@@ -28,6 +28,8 @@ _SAVE = text(
     "ON CONFLICT (place) DO UPDATE SET free_at = excluded.free_at, failures = excluded.failures, "
     "problem = excluded.problem, since = excluded.since, closed_until = excluded.closed_until"
 )
+_FREE = text("UPDATE slack_places SET free_at = :now WHERE free_at > :now")
+_LOOK = text("UPDATE slack_places SET closed_until = :now WHERE closed_until > :now")
 
 
 def hold(tx: Tx) -> dict[str, Place]:
@@ -55,6 +57,12 @@ def occupy(tx: Tx, names: Iterable[str], until: datetime) -> None:
     """Let nothing be sent to these places before `until`."""
     for name in names:
         tx.change(_OCCUPY, place=name, until=to_micros(until))
+
+
+def begin_anew(tx: Tx, now: datetime) -> None:
+    """Let no place rest longer than until `now`: the clock by which it was to rest stepped back."""
+    tx.change(_FREE, now=to_micros(now))
+    tx.change(_LOOK, now=to_micros(now))
 
 
 def save(tx: Tx, place: Place) -> None:

@@ -23,7 +23,7 @@ from agent.domain.payload import Json, Payload
 from agent.domain.roles import MAY_RESET, Channel
 from agent.steps.alerts import amend_alert, end_alert, raise_alert
 from agent.steps.permission import Order, permit, proven, refuse
-from storage import alerts, audit, breaker
+from storage import alerts, audit, breaker, places
 from storage.transaction import Tx
 
 
@@ -195,7 +195,12 @@ def _alarm(tx: Tx, desk: Desk, opened: Breaker, now: datetime, why: str) -> None
 
 
 def _tell_clock_step(tx: Tx, desk: Desk, before: Breaker, anchored: Breaker, now: datetime) -> None:
-    """Tell on-call, and let an open breaker's pause, which begins anew, have a new alert."""
+    """Tell on-call, and let an open breaker's pause, which begins anew, have a new alert.
+
+    Slack's places would rest until the time of before, and nobody would be told.
+    """
+    places.hold(tx)
+    places.begin_anew(tx, now)
     seen = "" if before.last_seen is None else before.last_seen.isoformat()
     data: Payload = {"last_seen": seen, "now": now.isoformat()}
     text = f"The clock stepped back from {seen} to {now.isoformat()}; the breaker starts anew."
