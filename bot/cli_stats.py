@@ -35,8 +35,8 @@ def _rows(today: Tally, week: Tally) -> list[tuple[str, object, object]]:
     ]
     return [
         *outcomes,
-        ("ran without a person", today.ran, week.ran),
-        ("ran without, failed", today.ran_failed, week.ran_failed),
+        ("ran without a person", today.ran.done, week.ran.done),
+        ("ran without, failed", today.ran.failed, week.ran.failed),
         ("wait, median", _seconds(today.waits, "median"), _seconds(week.waits, "median")),
         ("wait, nine of ten", _seconds(today.waits, "p90"), _seconds(week.waits, "p90")),
     ]
@@ -70,8 +70,8 @@ def _tally(tally: Tally) -> Payload:
     return {
         "since": tally.since.isoformat().replace("+00:00", "Z"),
         "outcomes": {outcome.value: tally.outcomes[outcome] for outcome in Outcome},
-        "ran": tally.ran,
-        "ran_failed": tally.ran_failed,
+        "ran": tally.ran.done,
+        "ran_failed": tally.ran.failed,
         "waits": None
         if waits is None
         else {

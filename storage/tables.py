@@ -194,6 +194,7 @@ approvals = Table(
     # What waits for people, the soonest deadline first.
     Index(
         "ix_approvals_pending",
+        "status",
         "expires_at",
         sqlite_where=text("status = 'pending'"),
         postgresql_where=text("status = 'pending'"),
@@ -202,6 +203,8 @@ approvals = Table(
     Index(
         "ix_approvals_ended",
         "ended_at",
+        "automatic",
+        "status",
         sqlite_where=text("ended_at IS NOT NULL"),
         postgresql_where=text("ended_at IS NOT NULL"),
     ),

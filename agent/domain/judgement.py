@@ -82,6 +82,28 @@ def judge(
     """Judge one decision; the first check that fails is the answer."""
     if approval is None:
         return Denial(RefusalCode.NOT_FOUND, "There is no such request.")
+    entitled = judge_person(approval, actor, decision, votes, register, now)
+    if not isinstance(entitled, Entitled):
+        return entitled
+    if not hash_shown(approval, decision.shown_hash):
+        return Denial(
+            RefusalCode.PAYLOAD_CHANGED,
+            "What you saw is not what is stored. Look at the newest card before you decide.",
+        )
+    return _complete(decision) or Counts(
+        approval, entitled.actor, entitled.roles, entitled.evidence
+    )
+
+
+def judge_person(
+    approval: Approval,
+    actor: Actor | None,
+    decision: Decision,
+    votes: tuple[Vote, ...],
+    register: Register,
+    now: datetime,
+) -> Entitled | Denial | Lapsed:
+    """Judge who speaks, and when, whatever they have seen; the first check that fails answers."""
     entitled = entitle(actor, role_needed(approval, decision), register, now)
     if isinstance(entitled, Denial):
         return entitled
@@ -91,16 +113,7 @@ def judge(
     ended = _ended(approval, entitled.actor, decision, votes)
     if ended is not None:
         return ended
-    if is_past(approval.expires_at, now):
-        return Lapsed(approval)
-    if not hash_shown(approval, decision.shown_hash):
-        return Denial(
-            RefusalCode.PAYLOAD_CHANGED,
-            "What you saw is not what is stored. Look at the newest card before you decide.",
-        )
-    return _complete(decision) or Counts(
-        approval, entitled.actor, entitled.roles, entitled.evidence
-    )
+    return Lapsed(approval) if is_past(approval.expires_at, now) else entitled
 
 
 def demand_fresh(counts: Counts, decision: Decision, now: datetime) -> Counts | Denial:

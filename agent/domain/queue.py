@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from agent.domain.approvals import Approval, Verdict, Vote
 from agent.domain.decision import Decision
 from agent.domain.ids import ApprovalId
-from agent.domain.judgement import Counts, Register, judge
+from agent.domain.judgement import Entitled, Register, judge_person
 from agent.domain.roles import (
     Actor,
     ActorKind,
@@ -86,12 +86,26 @@ def queue_of(waiting: Iterable[Waiting], actor: Actor, now: datetime) -> tuple[W
 
     What they have taken over comes first, then the soonest deadline.
     """
+    # Of no request in particular: who may speak does not depend on what was shown.
+    word = Decision(
+        approval_id=ApprovalId(""),
+        identity=Identity("queue", actor.id),
+        verdict=Verdict.APPROVE,
+        shown_hash="",
+        channel=Channel.SLACK,
+    )
+    nobody = Register()
+
+    def is_mine(one: Waiting) -> bool:
+        approval = one.approval
+        judged = judge_person(approval, actor, word, one.votes, nobody, now)
+        return isinstance(judged, Entitled) or _keeps(approval, actor, now)
 
     def urgency(one: Waiting) -> tuple[bool, datetime, str]:
         approval = one.approval
         return (not is_taken_by(approval, actor), approval.expires_at, approval.id)
 
-    return tuple(sorted((w for w in waiting if _is_for(w, actor, now)), key=urgency))
+    return tuple(sorted(filter(is_mine, waiting), key=urgency))
 
 
 def is_taken_by(approval: Approval, actor: Actor) -> bool:
@@ -99,21 +113,8 @@ def is_taken_by(approval: Approval, actor: Actor) -> bool:
     return approval.taken_by is not None and approval.taken_by == actor.name
 
 
-def _is_for(waiting: Waiting, actor: Actor, now: datetime) -> bool:
-    """Tell whether the person's approval would count now, by the rules that judge every vote.
-
-    Who has taken a request over keeps it in sight, although it may take another role to decide it.
-    """
-    approval = waiting.approval
-    word = Decision(
-        approval_id=approval.id,
-        identity=Identity("queue", actor.id),
-        verdict=Verdict.APPROVE,
-        shown_hash=approval.payload_hash,
-        channel=Channel.SLACK,
-    )
-    if isinstance(judge(approval, actor, word, waiting.votes, Register(), now), Counts):
-        return True
+def _keeps(approval: Approval, actor: Actor, now: datetime) -> bool:
+    """Tell whether somebody has taken a request over, which it may take another role to decide."""
     own = approval.customer_id in actor.customer_ids()
     return is_taken_by(approval, actor) and not own and approval.is_open(now)
 

@@ -49,6 +49,14 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
+class Ran:
+    """How many effects ran without a person, and how many more did not come to their end."""
+
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Waits:
     """How long people took: of `number` requests, half were answered within `median`."""
 
@@ -61,15 +69,14 @@ class Waits:
 class Tally:
     """The numbers since a moment.
 
-    `outcomes` has every outcome; `ran` and `ran_failed` count what the policy let run without a
-    person; `waits` is None where people have answered nothing.
+    `outcomes` has every outcome, `ran` is what the policy let run without a person, and `waits` is
+    None where people have answered nothing.
     """
 
     since: datetime
     outcomes: Mapping[Outcome, int]
     waits: Waits | None
-    ran: int
-    ran_failed: int
+    ran: Ran
 
     @property
     def asked(self) -> int:
@@ -77,17 +84,11 @@ class Tally:
         return sum(self.outcomes.values())
 
 
-def tally(ended: Iterable[Ended], automatic: Mapping[Status, int], since: datetime) -> Tally:
-    """Count what ended since a moment; `automatic` counts the rest by status in the same time."""
+def tally(ended: Iterable[Ended], ran: Ran, since: datetime) -> Tally:
+    """Count what ended since a moment; `ran` is what ran without a person in the same time."""
     own = [one for one in ended if one.ended_at >= since]
     counted = Counter(outcome_of(one) for one in own)
-    return Tally(
-        since,
-        {outcome: counted[outcome] for outcome in Outcome},
-        waits_of(own),
-        automatic.get(Status.EXECUTED, 0),
-        sum(number for status, number in automatic.items() if status is not Status.EXECUTED),
-    )
+    return Tally(since, {outcome: counted[outcome] for outcome in Outcome}, waits_of(own), ran)
 
 
 def outcome_of(ended: Ended) -> Outcome:

@@ -23,6 +23,8 @@ _LOG = logging.getLogger(__name__)
 
 # Clicks come in bursts, and each wakes the watch.
 _APART = timedelta(seconds=0.5)
+# Drawing takes at most so much of a processor's time, however much there is to draw.
+_SHARE = 10
 
 
 class HomeTabs:
@@ -84,18 +86,20 @@ class HomeWatch:
         """Keep the desk; two looks are `apart` at least, however often it is asked."""
         self._desk = desk
         self._apart = apart
-        self._looked: datetime | None = None
+        # Nothing is looked at before.
+        self._rests_until: datetime | None = None
         # The pulse at which each tab was last seen to be as it should be.
         self._steady: dict[str, str] = {}
 
     def refresh(self) -> bool:
         """Publish what has changed; False when nothing has."""
         desk, now = self._desk, self._desk.clock.now()
-        if self._looked is not None and self._looked <= now < self._looked + self._apart:
+        if self._rests_until is not None and now < self._rests_until:
             return False
-        self._looked = now
         with desk.store.transaction(write=False) as tx:
             late = self._late(tx, now)
+        took = desk.clock.now() - now
+        self._rests_until = now + max(self._apart, took * _SHARE)
         if not late:
             return False
         with desk.store.transaction() as tx:

@@ -72,10 +72,10 @@ def _outcomes(today: Tally, week: Tally) -> list[tuple[str, str, str]]:
             for outcome in Outcome
             if outcome in always or week.outcomes[outcome]
         ),
-        ("Ran without a person", f"{today.ran:,}", f"{week.ran:,}"),
+        ("Ran without a person", f"{today.ran.done:,}", f"{week.ran.done:,}"),
         *(
-            [("Ran without, and failed", f"{today.ran_failed:,}", f"{week.ran_failed:,}")]
-            if week.ran_failed
+            [("Ran without, and failed", f"{today.ran.failed:,}", f"{week.ran.failed:,}")]
+            if week.ran.failed
             else []
         ),
     ]

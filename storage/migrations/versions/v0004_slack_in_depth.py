@@ -129,14 +129,14 @@ def upgrade() -> None:
     op.create_index(
         "ix_approvals_pending",
         "approvals",
-        ["expires_at"],
+        ["status", "expires_at"],
         sqlite_where=sa.text("status = 'pending'"),
         postgresql_where=sa.text("status = 'pending'"),
     )
     op.create_index(
         "ix_approvals_ended",
         "approvals",
-        ["ended_at"],
+        ["ended_at", "automatic", "status"],
         sqlite_where=sa.text("ended_at IS NOT NULL"),
         postgresql_where=sa.text("ended_at IS NOT NULL"),
     )
