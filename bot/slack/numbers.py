@@ -106,7 +106,7 @@ def _people(acts: tuple[Act, ...] | None) -> list[Block]:
         return []
     done: dict[str, list[str]] = {}
     for act in acts:
-        did = _DID.get(act.verdict, act.verdict)
+        did = _DID.get(act.verdict) or clip(visible(act.verdict), _NAME)
         done.setdefault(act.name, []).append(f"{act.number:,} {did}")
     named = [
         line(word(clip(visible(name), _NAME), "bold"), word(f"  {', '.join(told)}"))

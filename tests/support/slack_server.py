@@ -198,10 +198,11 @@ class SlackStory(Story):
         """Return the Home tab as a person has it before them."""
         return dict(self.slack.look("/home", user=user))
 
-    def presses_home(self, user: str, action_id: str) -> dict[str, Any]:
+    def presses_home(self, user: str, action_id: str, value: str | None = None) -> dict[str, Any]:
         """Let a person click a button of their Home tab, then run what follows."""
         body = {"user": user, "view_id": self.home(user)["id"], "action_id": action_id}
-        answer: dict[str, Any] = self.slack.act("/click", **body)
+        sent = body if value is None else body | {"value": value}
+        answer: dict[str, Any] = self.slack.act("/click", **sent)
         self.rests()
         return answer
 
