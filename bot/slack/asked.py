@@ -11,6 +11,7 @@ from bot.slack.blocks import (
     Block,
     Row,
     line,
+    lines,
     moment,
     quote,
     rich,
@@ -33,12 +34,17 @@ def on_card(view: ApprovalView, limit: int) -> list[Block]:
     shown, most = view.asks[-_ON_CARD:], min(limit, _CARD_TEXT)
     earlier = len(view.asks) - len(shown)
     more = [word(f" · {earlier} earlier in Details", "italic")] if earlier else []
-    said: list[Block] = [line(word("Questions", "bold"), *more)]
+    # Two paragraphs beside each other would be drawn as one by some clients: rows wait for a quote.
+    rows: list[Row] = [[word("Questions", "bold"), *more]]
+    said: list[Block] = []
     for ask in shown:
-        said += [line(*_who_asked(ask)), quote(cut(view, ask.question, most))]
-        said.append(line(*_who_answered(view, ask)))
-        said += [] if ask.answer is None else [quote(cut(view, ask.answer, most))]
-    return [rich(*said)]
+        rows.append(_who_asked(ask))
+        said += [lines(*rows), quote(cut(view, ask.question, most))]
+        rows = [_who_answered(view, ask)]
+        if ask.answer is not None:
+            said += [lines(*rows), quote(cut(view, ask.answer, most))]
+            rows = []
+    return [rich(*said, *([lines(*rows)] if rows else []))]
 
 
 def in_full(view: ApprovalView, *, revealed: bool = False) -> list[Block]:

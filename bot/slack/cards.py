@@ -41,6 +41,8 @@ _CONFIRM_PART = 60
 BRIEF_LIMITS = (300, 100, 30)
 
 
+# Who decides reads this much of what anybody said; Details has all of it. It is not bound.
+_SAID_LIMIT = 600
 # What was before an edit and what people asked is not bound: it is cut before anything that is.
 _DIFFERENCE_LIMITS = (NO_LIMIT, 300, 40)
 
@@ -93,9 +95,9 @@ def _whole(
         *parts.money(approval, classic=classic),
         parts.reasons(approval),
         *parts.substance(view),
-        *parts.words(view),
-        parts.payload(approval),
+        *parts.words(view, _SAID_LIMIT),
         *asked.on_card(view, difference_limit),
+        parts.payload(approval),
         parts.small_print(approval),
         *_progress(view, now, people),
         *(ending(view, now, people, replacement_url) or [_decide(view)]),

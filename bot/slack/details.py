@@ -141,13 +141,16 @@ def _spot(page: PageTarget) -> Spot:
 
 
 def _tabs(leaf: Leaf) -> Block:
-    """Return the way to the other sections."""
+    """Return the way to the other sections, and to what is masked on this page."""
     row = [
         _turn(leaf.view.approval, action, label, name, Spot())
         for name, (action, label, _) in _TABS.items()
         if name in leaf.sections and name != leaf.page.section
     ]
-    return actions(f"tabs:{leaf.page.section}", *row)
+    # Of the request itself the way to what is masked stands beside the customer.
+    if leaf.page.section == "conversation":
+        row.append(buttons.reveal_button(leaf.page))
+    return actions(f"tabs:{leaf.page.section}:{leaf.page.entry}:{leaf.page.piece}", *row)
 
 
 def _heading(leaf: Leaf, sheet: Sheet) -> list[Block]:
@@ -157,11 +160,7 @@ def _heading(leaf: Leaf, sheet: Sheet) -> list[Block]:
     if not sheet.blocks:
         return [rich(line(word(label, "bold"), word(f" · {_EMPTY}")))]
     where = f" · {what} {sheet.first} to {sheet.last} of {leaf.reel.total}"
-    masked = leaf.page.section == "conversation"
-    heading = [rich(line(word(label, "bold"), word(where)))]
-    if not masked:
-        return heading
-    return [*heading, actions("reveal", buttons.reveal_button(leaf.page))]
+    return [rich(line(word(label, "bold"), word(where)))]
 
 
 def _turning(leaf: Leaf, sheet: Sheet) -> list[Block]:

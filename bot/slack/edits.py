@@ -143,13 +143,11 @@ def _changes(approval: Approval, found: Preview | Problem | None) -> Block:
         if found.counts
         else "Somebody else has to approve it."
     )
-    told = lines(
-        [word("What saving changes", "bold")],
-        *rows,
-        *_left_after(approval, found),
-        [word(f"The policy asks for {tier_words(found.tier)}. {decides}")],
-    )
-    return rich(told, *below) | {"block_id": _PREVIEW}
+    heading: Row = [word("What saving changes", "bold")]
+    then: Row = [word(f"The policy asks for {tier_words(found.tier)}. {decides}")]
+    told = [heading, *rows, *_left_after(approval, found)]
+    drawn = rich(lines(*told), *below, line(*then)) if below else rich(lines(*told, then))
+    return drawn | {"block_id": _PREVIEW}
 
 
 def _left_after(approval: Approval, found: Preview) -> list[Row]:

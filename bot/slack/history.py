@@ -7,6 +7,7 @@ from datetime import datetime
 
 from agent.domain.audit import AuditType
 from agent.domain.payload import Json, Payload
+from agent.domain.roles import Channel
 from bot.slack.blocks import Block, Row, code_block, lines, moment, quote, rich, word
 from bot.slack.paging import Entry
 from bot.slack.parts import changes
@@ -24,6 +25,11 @@ _TAGS: Mapping[str, str] = {
     AuditType.APPROVAL_REJECTED: "The request is rejected",
     AuditType.APPROVAL_EDITED: "Replaced by an edit",
     AuditType.APPROVAL_EXPIRED: "Expired: nobody decided in time",
+    AuditType.APPROVAL_PINGED: "People were reminded",
+    AuditType.APPROVAL_ESCALATED: "Escalated: others get one more period",
+    AuditType.APPROVAL_TAKEN: "Looks into it",
+    AuditType.PING_POSTED: "The reminder was posted",
+    AuditType.PING_ACKNOWLEDGED: "Saw the reminder",
     AuditType.APPROVAL_WITHDRAWN: "Withdrawn",
     AuditType.APPROVAL_REVOKED: "Called off",
     AuditType.APPROVAL_STALE: "Held back by the last check",
@@ -42,15 +48,35 @@ _TAGS: Mapping[str, str] = {
     AuditType.CARD_POSTED: "The card was posted",
     AuditType.CARD_REVEALED: "Saw what is masked",
     AuditType.DELIVERY_FAILED: "A message could not be delivered",
+    AuditType.SLACK_ACTED: "Clicked or sent",
+    AuditType.ALERT_RAISED: "People on call were called",
+    AuditType.ALERT_POSTED: "The alert was posted",
+    AuditType.ALERT_AMENDED: "The alert says more",
+    AuditType.ALERT_ACKNOWLEDGED: "Looks into the alert",
+    AuditType.ALERT_ENDED: "The alert is over",
+    AuditType.BREAKER_TRIAL: "It was the breaker's one trial",
+    AuditType.BREAKER_CLOSED: "The breaker closed",
     AuditType.REVIEW_ASKED: "Picked for a look afterwards",
     AuditType.REVIEW_ANSWERED: "Looked at afterwards",
     AuditType.AUTOMATIC_PAUSED: "Nothing more runs by itself for this customer",
 }
 _VOTES = {"approve": "Voted to approve", "reject": "Voted to reject", "edit": "Edited"}
+_CHANNELS: Mapping[str, str] = {
+    Channel.SLACK: "in Slack",
+    Channel.WEB: "on the web",
+    Channel.EMAIL: "by e-mail",
+    Channel.API: "over the API",
+    Channel.CLI: "on the command line",
+    Channel.CHAT: "in the chat",
+    Channel.POLICY: "by the policy",
+    Channel.TIMER: "by itself",
+}
 # What is told of a fact beside its words, as far as it holds it.
 _TOLD = (
     "code",
-    "verdict",
+    "action_id",
+    "callback_id",
+    "level",
     "asked_of",
     "attempt",
     "message",
@@ -121,10 +147,11 @@ def attempt_entry(attempt: Attempt) -> Entry:
 
 def _heading(happening: Happening) -> Row:
     who = [word(" · "), word(visible(happening.who))] if happening.who else []
+    channel = _CHANNELS.get(happening.channel) or visible(happening.channel)
     return [
         word(_words(happening), "bold"),
         *who,
-        word(f" · {visible(happening.channel)} · "),
+        word(f" · {channel} · "),
         moment(happening.at),
     ]
 
@@ -137,7 +164,7 @@ def _words(happening: Happening) -> str:
         case AuditType.VOTE_CAST:
             return _VOTES.get(verdict, visible(verdict))
         case AuditType.DECISION_REFUSED:
-            return "Tried in vain"
+            return f"Tried to {visible(verdict) or 'act'}, in vain"
         case kind:
             # A later version may write facts that this one has no words for.
             return _TAGS.get(kind, visible(kind))

@@ -329,7 +329,7 @@ def _money_rows(approval: Approval) -> list[list[str]]:
         else [row("Paid by the customer", before.captured, before.captured)]
     )
     return [
-        [amount.currency, "Before", "After refund"],
+        [amount.currency, "Before", "After"],
         row("Order total", before.order_total, before.order_total),
         *paid,
         row("Refunded so far", before.refunded, before.refunded.plus(amount)),

@@ -290,7 +290,9 @@ def progress_words(view: ApprovalView, then: str = "") -> str:
 
 
 def lapse_words(approval: Approval) -> str:
-    """Return what a deadline that nobody met means."""
+    """Return what a deadline that nobody met means, and whether anybody could have met it."""
+    if (approval.result or {}).get("unseen") is True:
+        return f"Slack could not show it in time, so nobody could decide; {_kind(approval).never}."
     return f"Nobody decided in time; {_kind(approval).never}."
 
 

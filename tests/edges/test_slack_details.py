@@ -117,7 +117,7 @@ def test_history_and_tries_say_who_did_what_and_what_the_provider_answered(
     told = flowing(story.form("ana")["blocks"])
     for needed in (
         "Put before people",
-        "Tried in vain",
+        "Tried to approve, in vain",
         "not_allowed",
         "Replaced by an edit · Ana Ribeiro",
         "160.00 USD → 120.00 USD",

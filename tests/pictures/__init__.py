@@ -1,5 +1,5 @@
 """Every card and form that Slack can show of a request, as Block Kit JSON to be looked at.
 
-`python -m tests.pictures FOLDER` writes one file a kind; each is a list of
-`{"label": …, "payload": …}`, which Slack's Block Kit Builder and other viewers take by the piece.
+`.venv/bin/python -m tests.pictures FOLDER` writes one file for each, which Slack's Block Kit
+Builder takes as it is, and other viewers too.
 """

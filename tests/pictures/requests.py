@@ -57,15 +57,19 @@ def refund(amount: str = "160.00", **changes: Any) -> Approval:
         "model": "gpt-5-mini",
         "confidence": "0.93",
         "model_reason": "The chair arrived broken, and the customer wants all of it back.",
-        "snapshot": Snapshot(usd("198.00"), usd("198.00"), usd("20.00"), usd("178.00")),
+        "snapshot": _bought("198.00" if usd(amount).minor < 20_000 else "1410.00"),
         "findings": (
             Finding(Reason.AMOUNT_OVER_LIMIT, f"{amount} USD is over the limit of 50.00 USD"),
-            Finding(
-                Reason.CUMULATIVE_OVER_LIMIT, "with this one 180.00 USD ran on the order by itself"
-            ),
+            Finding(Reason.EARLIER_NO, "a refund on this order was rejected on 12 November"),
         ),
     }
     return approval(**(shown | changes))
+
+
+def _bought(total: str) -> Snapshot:
+    """Return an order of which 20.00 USD are paid back already."""
+    paid, back = usd(total), usd("20.00")
+    return Snapshot(paid, paid, back, paid.minus(back))
 
 
 def email(**changes: Any) -> Approval:

@@ -111,7 +111,7 @@ def test_a_pending_card_says_all_that_a_decision_needs() -> None:
         "its own words, not checked",
         "It wobbles.",
         "160.00",
-        "After refund",
+        "After",
         APPROVAL_ID,
         "rev 1",
         approval().payload_hash[:16],
@@ -295,7 +295,7 @@ def test_an_edit_shows_the_change_first() -> None:
 def test_the_money_is_shown_before_and_after() -> None:
     table = next(b for b in draw(view(amount=usd("60.00"))).blocks if b["type"] == "table")
     assert [[cell["text"] for cell in row] for row in table["rows"]] == [
-        ["USD", "Before", "After refund"],
+        ["USD", "Before", "After"],
         ["Order total", "160.00", "160.00"],
         ["Refunded so far", "0.00", "60.00"],
         ["Left to refund", "160.00", "100.00"],
