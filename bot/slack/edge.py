@@ -185,7 +185,7 @@ class Edge:
         One that was closed or drawn anew meanwhile stays as it is: the person has gone on. What
         they should know all the same is `missed`, which they then read in private.
         """
-        self.prompt.start(partial(self.replace_view_now, form, view, missed))
+        self.prompt.call(partial(self.replace_view_now, form, view, missed))
 
     def replace_view_now(self, form: InView, view: Block, missed: str = "") -> str:
         """Do the same before anything else; return the view's new hash, empty where it is not new.
