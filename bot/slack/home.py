@@ -75,7 +75,7 @@ def turned_away(seat: Seat) -> str:
 
 def stamped(view: Block, now: datetime) -> Block:
     """Return a tab with the time of its drawing."""
-    drawn = context(ours(f"As of {moment_token(now)}. It is drawn anew when something changes."))
+    drawn = context(ours(f"As of {moment_token(now)}."))
     return {**view, "blocks": [*view["blocks"], drawn]}
 
 
