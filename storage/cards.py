@@ -5,10 +5,13 @@ from enum import StrEnum
 
 from sqlalchemy import bindparam, delete, or_, select, text
 
+from agent.domain.approvals import Approval
 from agent.domain.escalation import Level
 from agent.domain.ids import ApprovalId
 from agent.ports import MessageRef
-from storage.tables import approvals, slack_messages
+from storage import approvals
+from storage.tables import approvals as approvals_table
+from storage.tables import slack_messages
 from storage.times import to_micros
 from storage.transaction import Tx
 
@@ -43,20 +46,22 @@ _OF_SUBJECT = (
     .where(slack_messages.c.subject == bindparam("about"))
     .order_by(slack_messages.c.posted_at)
 )
-_IN_CHANNEL = (
-    select(slack_messages.c.approval_id)
-    .join(approvals, approvals.c.id == slack_messages.c.approval_id)
+_SHOWN_IN = (
+    select(approvals_table)
     .where(
-        slack_messages.c.channel == bindparam("where_channel"),
-        slack_messages.c.ts >= bindparam("since_ts"),
-        slack_messages.c.kind == MessageKind.CARD.value,
+        approvals_table.c.id.in_(
+            select(slack_messages.c.approval_id).where(
+                slack_messages.c.channel == bindparam("where_channel"),
+                slack_messages.c.ts >= bindparam("since_ts"),
+                slack_messages.c.kind == MessageKind.CARD.value,
+            )
+        )
     )
-    .order_by(slack_messages.c.approval_id)
-    .distinct()
+    .order_by(approvals_table.c.id)
 )
-_WAITING_IN = _IN_CHANNEL.where(text("approvals.status = 'pending'"))
-_CHANGED_IN = _IN_CHANNEL.where(
-    or_(approvals.c.ended_at.is_(None), approvals.c.ended_at >= bindparam("since"))
+_WAITING_IN = _SHOWN_IN.where(text("status = 'pending'"))
+_CHANGED_IN = _SHOWN_IN.where(
+    or_(approvals_table.c.ended_at.is_(None), approvals_table.c.ended_at >= bindparam("since"))
 )
 _FORGET_SUBJECT = delete(slack_messages).where(slack_messages.c.subject == bindparam("about"))
 _AT = select(slack_messages.c.approval_id).where(
@@ -152,13 +157,13 @@ def forget_subject(tx: Tx, subject: str) -> None:
     tx.change(_FORGET_SUBJECT, about=subject)
 
 
-def waiting_in(tx: Tx, channel: str, now: datetime) -> tuple[ApprovalId, ...]:
-    """Return the requests that wait for people and have a card in a channel."""
+def waiting_in(tx: Tx, channel: str, now: datetime) -> tuple[Approval, ...]:
+    """Return the requests that wait for people and have a card in a channel, oldest first."""
     rows = tx.all(_WAITING_IN, where_channel=channel, since_ts=_ts(now - _LIVES))
-    return tuple(ApprovalId(row["approval_id"]) for row in rows)
+    return approvals.readable(rows)
 
 
-def changed_in(tx: Tx, channel: str, since: datetime) -> tuple[ApprovalId, ...]:
+def changed_in(tx: Tx, channel: str, since: datetime) -> tuple[Approval, ...]:
     """Return the requests with a card in a channel that may have changed since a time."""
     rows = tx.all(
         _CHANGED_IN,
@@ -166,7 +171,7 @@ def changed_in(tx: Tx, channel: str, since: datetime) -> tuple[ApprovalId, ...]:
         since_ts=_ts(since - _LIVES),
         since=to_micros(since),
     )
-    return tuple(ApprovalId(row["approval_id"]) for row in rows)
+    return approvals.readable(rows)
 
 
 def forget(tx: Tx, ref: MessageRef) -> None:

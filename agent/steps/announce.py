@@ -30,18 +30,23 @@ def announce(desk: Desk, notifier: Notifier, pace: Pace) -> bool:
     """
     with desk.store.transaction() as tx:
         task = _next(tx, desk, notifier, pace)
-    match task:
-        case None:
-            return False
-        case Place(name=name) if name == EVERYTHING:
-            feel_pulse(desk, notifier)
-        case Place(name=name):
-            look_at(desk, notifier, name)
-        case (taken, way):
-            tried = try_delivery(desk, notifier, taken, way)
-            with desk.store.transaction() as tx:
-                settle_delivery(tx, desk, notifier.channels, tried)
+    if task is None:
+        return False
+    if isinstance(task, Place):
+        _look_at(desk, notifier, task)
+        return True
+    taken, way = task
+    tried = try_delivery(desk, notifier, taken, way)
+    with desk.store.transaction() as tx:
+        settle_delivery(tx, desk, notifier.channels, tried)
     return True
+
+
+def _look_at(desk: Desk, notifier: Notifier, place: Place) -> None:
+    if place.name == EVERYTHING:
+        feel_pulse(desk, notifier)
+    else:
+        look_at(desk, notifier, place.name)
 
 
 def next_announcement(desk: Desk) -> datetime | None:

@@ -13,8 +13,9 @@ from agent.ports import Delivered, Delivery, DeliveryKind, MessageRef
 from agent.steps.alerts import raise_alert
 from agent.steps.load_delivery import OF_ALERTS, shows
 from agent.steps.outcomes import slack_message
-from agent.steps.try_delivery import Tried
+from agent.steps.try_delivery import There
 from storage import alerts, approvals, audit, cards, deliveries, outbox
+from storage.deliveries import Taken
 from storage.outbox import Message, OutboxRow
 from storage.transaction import Tx
 
@@ -36,26 +37,24 @@ _DRAWN_BY = {
 }
 
 
-def note_delivered(tx: Tx, desk: Desk, tried: Tried, there: Delivered, now: datetime) -> None:
+def note_delivered(tx: Tx, desk: Desk, taken: Taken, there: There, now: datetime) -> None:
     """Write down what is there, and drop what has nothing to say any more.
 
     Whoever lost the lease may have drawn over a newer picture: it is drawn once more.
     """
-    row, loaded = tried.taken.row, tried.loaded
-    if loaded is None:
-        raise ValueError(f"{row.kind} {row.id} was delivered without being read")
-    for ref in there.lost_refs:
+    row, answer = taken.row, there.answer
+    for ref in answer.lost_refs:
         cards.forget(tx, ref)
-    if row.kind == DeliveryKind.CARD and there.refs and row.approval_id is not None:
+    if row.kind == DeliveryKind.CARD and answer.refs and row.approval_id is not None:
         approvals.note_shown(tx, row.approval_id, now)
-    if deliveries.arrived(tx, tried.taken):
-        deliveries.drop(tx, loaded.needless)
-        outbox.add(tx, now, *_following(tx, desk, row, loaded.delivery, there))
+    if deliveries.arrived(tx, taken):
+        deliveries.drop(tx, there.loaded.needless)
+        outbox.add(tx, now, *_following(tx, desk, row, there.loaded.delivery, answer))
     elif (kind := _DRAWN_BY.get(DeliveryKind(row.kind))) is not None:
         outbox.add(tx, now, _same_about(desk, row, kind))
-    _note_refs(tx, desk, row, there.refs, now)
-    if there.complaint is not None:
-        _tell_complaint(tx, desk, row, there.complaint, now)
+    _note_refs(tx, desk, row, answer.refs, now)
+    if answer.complaint is not None:
+        _tell_complaint(tx, desk, row, answer.complaint, now)
 
 
 def _following(

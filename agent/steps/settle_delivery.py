@@ -10,11 +10,11 @@ from agent.domain.deadlines import backoff
 from agent.domain.payload import Payload
 from agent.domain.places import EVERYTHING, Place, is_alone, neighbours, rest_of_all
 from agent.domain.roles import Channel
-from agent.ports import ChannelClosed, Delivered, Limited, TryAgain, Undeliverable
+from agent.ports import ChannelClosed, Limited, NotAuthorized, TryAgain, Undeliverable
 from agent.steps.load_delivery import route
 from agent.steps.note_delivered import note_delivered
 from agent.steps.trouble import close_channel, lose_slack, open_place, regain_slack
-from agent.steps.try_delivery import Lost, Tried
+from agent.steps.try_delivery import Lost, There, Tried
 from storage import audit, deliveries, places
 from storage.deliveries import Taken
 from storage.transaction import Tx
@@ -29,9 +29,9 @@ def settle_delivery(tx: Tx, desk: Desk, channels: Mapping[str, str], tried: Trie
     if tried.heard:
         _note_well(tx, desk, channels, troubled, tried, now)
     match tried.outcome:
-        case Delivered() as there:
-            note_delivered(tx, desk, tried, there, now)
-            for channel, problem in there.closed:
+        case There(answer=answer) as there:
+            note_delivered(tx, desk, taken, there, now)
+            for channel, problem in answer.closed:
                 close_channel(tx, desk, now, channels, ChannelClosed(problem, channel))
         case Limited(problem=problem, after_s=after_s, ambiguous=ambiguous):
             wait = _BASE if after_s is None else timedelta(seconds=after_s)
@@ -45,9 +45,8 @@ def settle_delivery(tx: Tx, desk: Desk, channels: Mapping[str, str], tried: Trie
             deliveries.again(tx, taken, now, closed.problem, ambiguous=False, counts=False)
         case Lost(pulse=pulse, problem=problem, ambiguous=ambiguous):
             lose_slack(tx, desk, now, pulse)
-            deliveries.again(
-                tx, taken, now, problem, ambiguous=ambiguous, counts=pulse.problem == problem
-            )
+            counts = isinstance(pulse, NotAuthorized)
+            deliveries.again(tx, taken, now, problem, ambiguous=ambiguous, counts=counts)
         case Undeliverable(problem=problem):
             _give_up(tx, desk, taken, problem, now)
         case _:
@@ -67,7 +66,7 @@ def _note_well(
         regain_slack(tx, desk, now, troubled[EVERYTHING])
     place = troubled.get(tried.taken.row.place)
     is_open = place is not None and place.closed_until is None
-    if place is not None and is_open and isinstance(tried.outcome, Delivered):
+    if place is not None and is_open and isinstance(tried.outcome, There):
         open_place(tx, desk, now, channels, place)
 
 

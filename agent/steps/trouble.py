@@ -5,15 +5,12 @@ goes elsewhere; nothing is dropped, and nothing overtakes.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from agent.desk import Desk
 from agent.domain.alerts import AlertKind
-from agent.domain.approvals import Approval
-from agent.domain.errors import Corrupt
-from agent.domain.ids import ApprovalId
 from agent.domain.payload import Payload
 from agent.domain.places import (
     APPROVALS,
@@ -30,7 +27,7 @@ from agent.steps.alerts import end_alert, raise_alert
 from agent.steps.load_delivery import Route, route
 from agent.steps.outcomes import slack_message
 from agent.steps.page import page
-from storage import alerts, approvals, cards, outbox, places
+from storage import alerts, cards, outbox, places
 from storage.transaction import Tx
 
 _LOG = logging.getLogger(__name__)
@@ -61,7 +58,8 @@ def lose_slack(tx: Tx, desk: Desk, now: datetime, pulse: Unreachable | NotAuthor
         wait = LOOK_AGAIN
     else:
         wait = rest_of_all(before.failures + 1, desk.ids.jitter())
-    lost = before.failed(pulse.problem, now, wait)
+    # Not from the end of the time that the look itself was given.
+    lost = replace(before, free_at=now).failed(pulse.problem, now, wait)
     places.save(tx, lost)
     _LOG.warning("nothing leaves for Slack: %s", pulse.problem)
     if isinstance(pulse, NotAuthorized):
@@ -142,7 +140,7 @@ def open_place(
     channel = channels.get(place.name)
     if channel is None or not end_alert(tx, desk, now, _subject(channel), "It works again."):
         return
-    for approval in _requests(tx, cards.changed_in(tx, channel, place.since or now)):
+    for approval in cards.changed_in(tx, channel, place.since or now):
         key = f"card_update:{approval.id}:{desk.ids.new('out')}"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.CARD_UPDATE, key, {}, approval))
 
@@ -171,7 +169,7 @@ def _tell_closed(tx: Tx, desk: Desk, now: datetime, way: Route, closed: ChannelC
 
 def _show_elsewhere(tx: Tx, desk: Desk, now: datetime, way: Route, channel: str) -> None:
     """Post again what waits for people and can be seen nowhere else."""
-    for approval in _requests(tx, cards.waiting_in(tx, channel, now)):
+    for approval in cards.waiting_in(tx, channel, now):
         if all(ref.channel in way.closed for ref in cards.of(tx, approval.id)):
             key = f"card:{approval.id}"
             outbox.add(tx, now, slack_message(desk, DeliveryKind.CARD, key, {}, approval))
@@ -180,15 +178,6 @@ def _show_elsewhere(tx: Tx, desk: Desk, now: datetime, way: Route, channel: str)
         if refs and all(ref.channel in way.closed for ref in refs):
             key, body = f"alert:{alert.subject}", {"subject": alert.subject}
             outbox.add(tx, now, slack_message(desk, DeliveryKind.ALERT, key, {**body}))
-
-
-def _requests(tx: Tx, ids: Iterable[ApprovalId]) -> Iterator[Approval]:
-    """Yield the requests that can be read; a damaged one is reported elsewhere."""
-    for approval_id in ids:
-        with suppress(Corrupt):
-            approval = approvals.get(tx, approval_id)
-            if approval is not None:
-                yield approval
 
 
 def _subject(channel: str) -> str:

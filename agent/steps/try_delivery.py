@@ -8,7 +8,6 @@ from agent.domain.places import is_in_line
 from agent.ports import (
     ChannelClosed,
     Delivered,
-    DeliveryAnswer,
     Limited,
     NoAnswer,
     NotAuthorized,
@@ -31,21 +30,28 @@ class Lost:
     ambiguous: bool
 
 
-Outcome = Delivered | Limited | TryAgain | ChannelClosed | Lost | Undeliverable
+@dataclass(frozen=True, slots=True)
+class There:
+    """The message is there; `loaded` is what was sent."""
+
+    loaded: Loaded
+    answer: Delivered
+
+
+Outcome = There | Limited | TryAgain | ChannelClosed | Lost | Undeliverable
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One try and what came of it.
-
-    `loaded` is None for a request that cannot be read; `heard` tells that Slack itself answered,
-    and let the desk in.
-    """
+    """One try and what came of it; `heard` tells that Slack answered, and let the desk in."""
 
     taken: Taken
-    loaded: Loaded | None
     outcome: Outcome
     heard: bool
+
+
+# What is left of the answers when the message is not there.
+Failed = Limited | NoAnswer | TryAgain | ChannelClosed | NotAuthorized | Undeliverable
 
 
 def try_delivery(desk: Desk, notifier: Notifier, taken: Taken, way: Route) -> Tried:
@@ -53,15 +59,17 @@ def try_delivery(desk: Desk, notifier: Notifier, taken: Taken, way: Route) -> Tr
     try:
         loaded = load_delivery(desk, taken.row, way)
     except Corrupt as corrupt:
-        return Tried(taken, None, Undeliverable(str(corrupt)), heard=False)
+        return Tried(taken, Undeliverable(str(corrupt)), heard=False)
     if loaded.is_moot:
-        return Tried(taken, loaded, Delivered(), heard=False)
+        return Tried(taken, There(loaded, Delivered()), heard=False)
     answer = notifier.deliver(loaded.delivery)
-    heard = isinstance(answer, Delivered | Limited | TryAgain | ChannelClosed)
-    return Tried(taken, loaded, _weighed(notifier, taken, answer), heard)
+    if isinstance(answer, Delivered):
+        return Tried(taken, There(loaded, answer), heard=True)
+    heard = isinstance(answer, Limited | TryAgain | ChannelClosed)
+    return Tried(taken, _weighed(notifier, taken, answer), heard)
 
 
-def _weighed(notifier: Notifier, taken: Taken, answer: DeliveryAnswer) -> Outcome:
+def _weighed(notifier: Notifier, taken: Taken, answer: Failed) -> Outcome:
     """Tell a message that breaks from a Slack that does not work."""
     known = notifier.channels.values()
     match answer:

@@ -1,6 +1,7 @@
 """A model that follows a script, and a notifier that keeps what it was to deliver."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from typing_extensions import override
@@ -25,6 +26,8 @@ from agent.ports import (
     Well,
 )
 
+# The seconds of every message's `ts`, as Slack has them.
+_POSTED_AT = 1_795_953_600
 UPDATES = {DeliveryKind.CARD_UPDATE, DeliveryKind.REVIEW_UPDATE, DeliveryKind.ALERT_UPDATE}
 
 
@@ -75,13 +78,15 @@ class ScriptedModel(ChatModel):
 class KeepingNotifier(Notifier):
     """A notifier that accepts everything and keeps it, giving each post a ts.
 
-    `state` is what a look at Slack says, `shut` why a channel takes no messages.
+    `state` is what a look at Slack says, `shut` why a channel takes no messages, `meanwhile` what
+    happens while the next deliveries are under way.
     """
 
     deliveries: list[Delivery] = field(default_factory=list)
     answers: deque[DeliveryAnswer] = field(default_factory=deque)
     state: Pulse = field(default_factory=Well)
     shut: dict[str, str] = field(default_factory=dict)
+    meanwhile: deque[Callable[[], object]] = field(default_factory=deque)
     looks: int = 0
 
     @property
@@ -107,12 +112,15 @@ class KeepingNotifier(Notifier):
     def deliver(self, delivery: Delivery) -> DeliveryAnswer:
         """Keep the delivery; cards and alerts get a reference of their own."""
         self.deliveries.append(delivery)
+        ref = MessageRef(delivery.channel, f"{_POSTED_AT}.{len(self.deliveries):06d}")
+        if self.meanwhile:
+            self.meanwhile.popleft()()
         if self.answers:
             return self.answers.popleft()
         if delivery.channel in self.shut and delivery.kind not in UPDATES:
             return ChannelClosed(self.shut[delivery.channel], delivery.channel)
         if delivery.kind in {DeliveryKind.CARD, DeliveryKind.ALERT}:
-            return Delivered((MessageRef(delivery.channel, f"{len(self.deliveries)}.0"),))
+            return Delivered((ref,))
         return Delivered()
 
     def alerts(self, kind: AlertKind) -> list[Alert]:
