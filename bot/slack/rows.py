@@ -1,6 +1,7 @@
 """Requests as rows of a list: what waits with a button to look at it, what somebody has decided."""
 
 from agent.domain.approvals import Approval, ApprovalView, Status, Verdict
+from agent.domain.escalation import Level
 from agent.domain.privacy import mask_name
 from agent.domain.queue import Deed, Waiting, is_taken_by
 from agent.domain.roles import Actor
@@ -31,7 +32,8 @@ def waiting_row(waiting: Waiting, reader: Actor, number: int) -> list[Block]:
     """
     approval = waiting.approval
     view = ApprovalView(approval, waiting.votes, waiting.customer_name, "", ())
-    due = [word("⏳ Decide by "), moment(approval.expires_at, "bold")]
+    until = "⏫ Escalated: decide by " if approval.escalations else "⏳ Decide by "
+    due = [word(until), moment(approval.expires_at, "bold")]
     asked = [word(" · asked "), ago(approval.created_at)]
     why = "; ".join(finding.text for finding in approval.findings)
     who = f"{progress_words(view, ' approvals')} · {tier_words(approval.tier)}"
@@ -95,9 +97,12 @@ def _headline(approval: Approval, customer_name: str) -> Row:
 
 
 def _looker(view: ApprovalView, reader: Actor) -> Row:
-    """Return who looks into the request already, if anybody does."""
+    """Return how far the request was brought up, and who looks into it, if anybody does."""
     approval = view.approval
-    if approval.taken_by is None:
-        return []
-    who = "you look" if is_taken_by(approval, reader) else f"{approval.taken_by} looks"
-    return [word(f" · 👀 {clip(visible(who), _NAME)} into it")]
+    told: Row = []
+    if approval.pinged >= Level.ONCALL and not approval.escalations:
+        told.append(word(" · 🔔 on call was told"))
+    if approval.taken_by is not None:
+        who = "you look" if is_taken_by(approval, reader) else f"{approval.taken_by} looks"
+        told.append(word(f" · 👀 {clip(visible(who), _NAME)} into it"))
+    return told

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from bot.slack.home import DEEDS, ROWS, home_view, outside_view, plain_view, sta
 from bot.slack.inputs import modal
 from bot.slack.names import View
 from bot.slack.numbers import duration, number_blocks
-from bot.slack.rows import plain_row
+from bot.slack.rows import plain_row, waiting_row
 from bot.slack.standing import switch_blocks, switch_words
 from storage.breaker import StopNote
 from tests.support.builders import actor, approval
@@ -122,6 +123,24 @@ def test_the_switches_are_told_in_words_and_offered_to_those_who_may(
     assert action_ids(blocks) == offered
     assert "5 of 5." in read(blocks)
     assert check_message(blocks) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "⏳ Decide by \n · asked \n160"),
+        ({"pinged": 1}, " · asked \n160"),
+        ({"pinged": 2}, " · asked \n · 🔔 on call was told\n160"),
+        ({"pinged": 3, "escalations": 1}, "⏫ Escalated: decide by \n · asked \n160"),
+        ({"taken_by": "Mia Lindqvist"}, " · 👀 you look into it\n"),
+        ({"taken_by": "Max Okonkwo", "pinged": 2}, "told\n · 👀 Max Okonkwo looks into it\n"),
+    ],
+)
+def test_a_row_tells_how_far_it_was_brought_up_and_who_looks_into_it(
+    changes: dict[str, Any], told: str
+) -> None:
+    row = waiting_row(Waiting(approval(**changes), (), "Clara Nguyen"), MIA, 0)
+    assert told in read(row)
 
 
 def views(shown: ApprovalView, text: str) -> list[Block]:
