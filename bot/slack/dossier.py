@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from agent.domain.approvals import Approval, ApprovalView
+from agent.domain.audit import AuditType
 from agent.domain.ids import ActorId
-from agent.domain.roles import Channel
+from agent.domain.roles import Channel, Identity
 from bot.slack.chats import chat_entry, words_of
 from bot.slack.details import Leaf, request_entry, revealed_entry
 from bot.slack.history import Happening, attempt_entry, history_entry
@@ -21,6 +22,15 @@ from storage.transaction import Store, Tx
 _WINDOW = 50
 # What happens by itself is told without the name of the process that did it.
 _NOBODY = frozenset({Channel.TIMER.value, Channel.POLICY.value})
+_BY_ITSELF = frozenset(
+    {
+        AuditType.CARD_POSTED.value,
+        AuditType.PING_POSTED.value,
+        AuditType.ALERT_POSTED.value,
+        AuditType.DELIVERY_FAILED.value,
+        AuditType.CUSTOMER_TOLD.value,
+    }
+)
 
 
 def leaf_of(
@@ -77,9 +87,7 @@ def _happenings(tx: Tx, facts: Sequence[PastFact]) -> list[Entry]:
     names: dict[str, str] = {}
     for fact in facts:
         if fact.actor not in names:
-            known = people.get(tx, ActorId(fact.actor))
-            nobody = "" if fact.channel in _NOBODY else fact.actor
-            names[fact.actor] = nobody if known is None else known.name
+            names[fact.actor] = _name(tx, fact)
     return [
         history_entry(
             Happening(
@@ -88,3 +96,14 @@ def _happenings(tx: Tx, facts: Sequence[PastFact]) -> list[Entry]:
         )
         for fact in facts
     ]
+
+
+def _name(tx: Tx, fact: PastFact) -> str:
+    """Return who did something: by name where they are known, else as the trail has them."""
+    provider, colon, subject = fact.actor.partition(":")
+    known = people.get(tx, ActorId(fact.actor))
+    if known is None and colon:
+        known = people.find(tx, Identity(provider, subject))
+    if known is not None:
+        return known.name
+    return "" if fact.channel in _NOBODY or fact.type in _BY_ITSELF else fact.actor

@@ -59,6 +59,7 @@ _TAGS: Mapping[str, str] = {
     AuditType.REVIEW_ASKED: "Picked for a look afterwards",
     AuditType.REVIEW_ANSWERED: "Looked at afterwards",
     AuditType.AUTOMATIC_PAUSED: "Nothing more runs by itself for this customer",
+    AuditType.AUTOMATIC_RESUMED: "The policy decides again for this customer",
 }
 _VOTES = {"approve": "Voted to approve", "reject": "Voted to reject", "edit": "Edited"}
 _CHANNELS: Mapping[str, str] = {

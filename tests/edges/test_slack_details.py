@@ -124,9 +124,13 @@ def test_history_and_tries_say_who_did_what_and_what_the_provider_answered(
         "They keep the cushion",
         "Voted to approve · Ana Ribeiro",
         "A try begins",
+        "Clicked or sent · Ana Ribeiro",
         "The other side gave a clear answer",
     ):
         assert needed in told, needed
+    # Nothing is told by the trail's own name, and nothing as done by a process of the desk.
+    assert "slack.acted" not in told
+    assert story.desk.replica not in told
     story.presses_inside("ana", "details_attempts")
     told = flowing(story.form("ana")["blocks"])
     assert done.idempotency_key in told
