@@ -9,6 +9,8 @@ from agent.domain.approvals import Approval, Status, Verdict
 from agent.domain.breaker import BreakerState
 from agent.domain.queue import Page, Seat, Standing, Waiting, page_of
 from agent.domain.roles import ActorKind, Identity, Role
+from agent.ports import DeliveryKind
+from agent.steps.home import keep_home, open_home
 from agent.steps.people import link
 from agent.steps.queue import READ, Look, find_requests, look, powers_of, take_seat
 from agent.steps.stop import lift, stop_all
@@ -349,3 +351,34 @@ def test_the_pulse_differs_when_a_tab_may_and_not_when_time_goes_by(story: Story
     story.clock.advance(seconds=30)
     assert story.paid()[-1] == ("ORD-1017", usd(2000))
     assert pulse() == seen[-1]
+
+
+# --- the tabs that are open
+
+
+def test_a_tab_is_published_once_for_what_it_shows_whoever_noticed(story: Story) -> None:
+    staff(story)
+    fresh = story.mirrored("rita", Role.REFUND_APPROVER)
+    stranger = Identity("slack", "T1:U_nobody")
+    for who in (fresh, stranger, fresh):
+        open_home(story.desk, who)
+    # Twice the same tab is one message.
+    assert story.delivers() == 2
+    kinds = [delivery.kind for delivery in story.notifier.deliveries]
+    assert kinds == [DeliveryKind.HOME] * 2
+
+    def keeps(subject: str, drawn: str) -> int:
+        with story.desk.store.transaction() as tx:
+            keep_home(tx, story.desk, subject, drawn, story.clock.now())
+        return story.delivers()
+
+    assert keeps(fresh.subject, "new") == 1
+    with story.desk.store.transaction() as tx:
+        homes.note_shown(tx, fresh.subject, "new")
+    # Another replica was first, and nobody keeps a stranger's tab.
+    assert [keeps(fresh.subject, "new"), keeps(stranger.subject, "new")] == [0, 0]
+    assert keeps(fresh.subject, "newer") == 1
+    story.clock.advance(hours=8, seconds=1)
+    open_home(story.desk, stranger)
+    with story.desk.store.transaction(write=False) as tx:
+        assert homes.get(tx, fresh.subject) is None
