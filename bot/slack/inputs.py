@@ -45,7 +45,7 @@ def field(
 
 def live(found: Block) -> Block:
     """Let an input report what is typed into it while it is typed."""
-    when = {"trigger_actions_on": ["on_enter_pressed", "on_character_entered"]}
+    when = {"trigger_actions_on": ["on_character_entered"]}
     element = found["element"] | {"dispatch_action_config": when}
     return found | {"element": element, "dispatch_action": True}
 

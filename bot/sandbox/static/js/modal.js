@@ -12,6 +12,7 @@ export class Modal {
   #shown = null;
   #viewId = null;
   #closed = new Set();
+  #isSending = false;
   #store;
   #act;
 
@@ -81,11 +82,17 @@ export class Modal {
       key: view.id,
       names: this.#store.names,
       people: this.#store.people,
-      act: (element, blockId, value, source) =>
-        this.#act(
-          (act) => this.#store.clickView(view.id, { ...act, values: entries(this.#form) }),
-          { element, blockId, value, source },
-        ),
+      act: (element, blockId, value, source) => {
+        // A letter that was typed just before Save goes with the form.
+        if (!this.#isSending) {
+          this.#act((act) => this.#store.clickView(view.id, { ...act, values: entries(this.#form) }), {
+            element,
+            blockId,
+            value,
+            source,
+          });
+        }
+      },
     });
     const close = () => this.#close(view.id);
     return h(
@@ -168,6 +175,7 @@ export class Modal {
   }
 
   #busy(isBusy) {
+    this.#isSending = isBusy;
     for (const button of this.#form.querySelectorAll("[type=submit]")) {
       button.disabled = isBusy;
     }
