@@ -272,9 +272,10 @@ def small_print(approval: Approval) -> Block:
 
 
 def _times(approval: Approval) -> str:
-    asked = f"asked {moment_token(approval.created_at)}"
+    when = moment_token(approval.created_at)
     if approval.automatic:
-        return asked.capitalize()
+        return f"Asked {when}"
+    asked = f"asked {when}"
     if approval.status is Status.APPROVED and approval.use_by is not None:
         return f"⏳ Good until {moment_token(approval.use_by)} · {asked}"
     until = f"{_deadline(approval)} {moment_token(approval.expires_at)}"

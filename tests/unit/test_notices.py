@@ -12,7 +12,7 @@ from agent.domain.ids import ApprovalId
 from agent.domain.payload import Json, Payload
 from agent.domain.reviews import Review, ReviewState
 from bot.sandbox.block_limits import check_message
-from bot.slack.blocks import weight
+from bot.slack.blocks import moment_token, weight
 from bot.slack.cards import BUDGET
 from bot.slack.notices import Note, hand_off
 from bot.slack.reviews import review_note
@@ -160,6 +160,7 @@ def test_an_open_review_shows_what_ran_and_asks_whether_it_was_right() -> None:
         "Level high",
         "It wobbles.",
         "Left to refund",
+        f"Asked {moment_token(START)}",
         APPROVAL_ID,
     ):
         assert needed in said, needed
