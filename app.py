@@ -65,6 +65,7 @@ from bot.slack.homes import HomeWatch
 from bot.slack.listeners import dispatch, slack_app
 from bot.slack.people import sync_people
 from bot.slack.rosters import SlackRosters
+from bot.slack.socket import SocketMode
 from bot.web.application import web_app
 from bot.web.chat_keys import ChatKeys
 from bot.web.context import SlackDispatch, WebContext
@@ -83,6 +84,7 @@ log = logging.getLogger("supportdesk")
 # Two looks at the user groups fit into the 60 s that a mirrored role counts (facts/slack.md §1.9).
 _PEOPLE_EVERY_S = 20.0
 _PEOPLE_RETRY_S = 1.0
+_SOCKET_EVERY_S, _SOCKET_RETRY_S = 5.0, 1.0
 _CLOCK_EVERY_S = 20.0
 # The digest of the day is made once; this is how late it may be.
 _DIGEST_EVERY_S = 20.0
@@ -119,7 +121,8 @@ class SlackSide:
 
     notifier: Notifier
     metrics: Metrics
-    dispatch: SlackDispatch
+    dispatch: SlackDispatch | None
+    socket: SocketMode | None
     roles: "RoleMirror"
     words: str
 
@@ -160,7 +163,10 @@ class DeskServer(WebServer):
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._rest.before()
-        await asyncio.to_thread(self._jobs.stop)
+        # Both are bounded in time: envelopes under way are finished while the workers are.
+        await asyncio.gather(
+            asyncio.to_thread(self._jobs.stop), asyncio.to_thread(self._rest.hang_up)
+        )
         await super().shutdown(sockets)
         self._rest.after()
 
@@ -172,6 +178,7 @@ class Rest:
     welcome: str
     before: Callable[[], None]
     after: Callable[[], None]
+    hang_up: Callable[[], None]
 
 
 def main() -> None:
@@ -291,7 +298,7 @@ def _sandbox_server(core: Core, wakeups: Wakeups) -> DeskServer:
     secrets = sandbox.make_secrets(core.ids)
     journal = sandbox.journal_path(settings.database_url.get_secret_value())
     place = sandbox.Place(f"http://{_url_host(settings.host)}:{settings.port}", journal)
-    keys = _Keys(secrets.bot_token, secrets.signing_secret, sandbox.api_url(place))
+    keys = _Keys(secrets.bot_token, sandbox.api_url(place), secrets.signing_secret)
     core = _with_rosters(core, keys, sandbox.TEAM_ID)
     desk = core.desk
     sandbox.seed_people(desk, secrets)
@@ -306,16 +313,13 @@ def _sandbox_server(core: Core, wakeups: Wakeups) -> DeskServer:
     mounts = (sandbox.sandbox_mount(parts, slack, secrets), Mount("/", app=demo_page()))
     chat_keys = ChatKeys(secret=secrets.jwt_secret)
     welcome = _welcome(core, side, f"{place.url}  (sandbox: everything stays on this machine)")
-    rest = Rest(welcome, before=slack.state.release, after=slack.state.close)
+    rest = Rest(welcome, slack.state.release, slack.state.close, hang_up=_nothing)
     return _assemble(core, side, wakeups, chat_keys, (mounts, rest))
 
 
 def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
     settings = core.settings
-    token, secret = settings.slack_bot_token, settings.slack_signing_secret
-    if token is None or secret is None:
-        raise CannotStart("SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET go together")
-    keys = _Keys(token.get_secret_value(), secret.get_secret_value(), settings.slack_api_url)
+    keys = _keys(settings)
     client = web_client(keys.token, keys.api_url, timeout_s=OUTBOX_TIMEOUT_S)
     workspace = identify(client)
     wanted = Channels(
@@ -333,15 +337,25 @@ def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
         public_key=_plain(settings.widget_jwt_public_key),
     )
     where = f"http://{_url_host(settings.host)}:{settings.port}  (Slack: {workspace.name})"
-    rest = Rest(_welcome(core, side, where), before=_nothing, after=_nothing)
+    hang_up = _nothing if side.socket is None else side.socket.close
+    rest = Rest(_welcome(core, side, where), _nothing, _nothing, hang_up)
     return _assemble(core, side, wakeups, chat_keys, ((), rest))
 
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
     token: str
-    signing_secret: str
     api_url: str
+    signing_secret: str | None = None
+    app_token: str | None = None
+
+
+def _keys(settings: Settings) -> _Keys:
+    token = _plain(settings.slack_bot_token)
+    if token is None:
+        raise CannotStart("no SLACK_BOT_TOKEN is set")
+    secret, app_token = settings.slack_signing_secret, settings.slack_app_token
+    return _Keys(token, settings.slack_api_url, _plain(secret), _plain(app_token))
 
 
 def _with_rosters(core: Core, keys: _Keys, team_id: str) -> Core:
@@ -359,10 +373,17 @@ def _slack_side(desk: Desk, keys: _Keys, team_id: str, channels: Channels) -> Sl
     return SlackSide(
         metrics=metrics,
         notifier=SlackNotifier(patient, quick, channels, desk.store, desk.clock),
-        dispatch=partial(dispatch, app),
+        dispatch=None if keys.signing_secret is None else partial(dispatch, app),
+        socket=None if keys.app_token is None else SocketMode(app, keys.app_token, keys.api_url),
         roles=RoleMirror(lambda: sync_people(desk, patient, team_id).problems),
-        words=f"Slack at {keys.api_url}",
+        words=f"Slack at {keys.api_url}{_heard_over(keys)}",
     )
+
+
+def _heard_over(keys: _Keys) -> str:
+    if keys.app_token is None:
+        return ", heard over HTTP"
+    return ", heard in Socket Mode" + (", over HTTP too" if keys.signing_secret else "")
 
 
 def _assemble(
@@ -388,6 +409,9 @@ def _assemble(
         Job("clock", _CLOCK_EVERY_S, partial(_measure, core.clock)),
         Job("people", _PEOPLE_EVERY_S, side.roles.sync, retry_s=_PEOPLE_RETRY_S),
     )
+    if side.socket is not None:
+        watch_socket = Job("socket", _SOCKET_EVERY_S, side.socket.watch, retry_s=_SOCKET_RETRY_S)
+        scheduled = (*scheduled, watch_socket)
     seal = _seal(core.settings)
     if seal is not None:
         sign = partial(sign_heads, desk, seal)
@@ -487,14 +511,13 @@ def _open_cli() -> Iterator[Desk]:
 def _cli_core(settings: Settings) -> Core:
     """Make the desk of a command; it asks Slack itself where the server has met a workspace."""
     core = _core(settings, f"cli-{SystemIds().new('rpl')}", lambda _lane: None)
-    if settings.slack_bot_token is None:
+    if settings.is_sandbox:
         return core
     with core.desk.store.transaction(write=False) as tx:
         team_id = heartbeats.setting(tx, _WORKSPACE)
     if team_id is None:
         return core
-    keys = _Keys(settings.slack_bot_token.get_secret_value(), "", settings.slack_api_url)
-    return _with_rosters(core, keys, team_id)
+    return _with_rosters(core, _keys(settings), team_id)
 
 
 def _upgrade() -> str:

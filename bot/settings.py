@@ -164,6 +164,12 @@ def _recipients(text: object) -> object:
         raise ValueError(error.problem) from error
 
 
+def _app_token(token: SecretStr) -> SecretStr:
+    if not token.get_secret_value().startswith("xapp-"):
+        raise ValueError("starts with xapp-: it is made under App-Level Tokens")
+    return token
+
+
 UsdAmount = Annotated[str, AfterValidator(_usd)]
 ShareText = Annotated[str, AfterValidator(_share)]
 Origins = Annotated[
@@ -176,6 +182,7 @@ MailRecipients = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_recipient
 WebhookSecrets = Annotated[SecretStr, AfterValidator(_webhook_secrets)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
 JwtSecret = Annotated[SecretStr, AfterValidator(_long_secret)]
+SlackAppToken = Annotated[SecretStr, AfterValidator(_app_token)]
 # HMAC-SHA256 wants a key of the size of the hash too (RFC 2104 §3).
 AuditKey = Annotated[SecretStr, AfterValidator(_long_secret)]
 # No secret, but people paste the wrong half: it is shown as little as one.
@@ -204,6 +211,8 @@ class Settings(BaseSettings):
 
     slack_bot_token: SecretStr | None = None
     slack_signing_secret: SecretStr | None = None
+    # With it Slack is heard over connections that the desk opens: Socket Mode.
+    slack_app_token: SlackAppToken | None = None
     slack_api_url: HttpUrl = "https://slack.com/api/"
     slack_approvals_channel: str | None = None
     slack_oncall_channel: str | None = None
@@ -242,13 +251,24 @@ class Settings(BaseSettings):
             )
         if self.smtp_url is not None and self.mail_from is None:
             raise ValueError("MAIL_FROM: is needed with SMTP_URL")
-        if self.slack_bot_token is not None:
-            if self.oncall_mail and self.smtp_url is None:
-                raise ValueError("SMTP_URL: is needed with ONCALL_MAIL")
-            for name in ("slack_signing_secret", "slack_approvals_channel", "slack_oncall_channel"):
-                if getattr(self, name) is None:
-                    raise ValueError(f"{name.upper()}: is needed with SLACK_BOT_TOKEN")
+        if self.slack_bot_token is not None and self.oncall_mail and self.smtp_url is None:
+            raise ValueError("SMTP_URL: is needed with ONCALL_MAIL")
+        self._slack_fits_together()
         return self
+
+    def _slack_fits_together(self) -> None:
+        if self.slack_bot_token is None:
+            if self.slack_app_token is not None:
+                raise ValueError("SLACK_BOT_TOKEN: is needed with SLACK_APP_TOKEN")
+            return
+        if self.slack_signing_secret is None and self.slack_app_token is None:
+            raise ValueError(
+                "SLACK_SIGNING_SECRET: is needed with SLACK_BOT_TOKEN to hear Slack over HTTP, or "
+                "SLACK_APP_TOKEN to hear it in Socket Mode"
+            )
+        for name in ("slack_approvals_channel", "slack_oncall_channel"):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name.upper()}: is needed with SLACK_BOT_TOKEN")
 
     @property
     def is_sandbox(self) -> bool:

@@ -69,7 +69,7 @@ def examine(doctor: Doctor, click_wait_s: float | None) -> Iterator[Finding]:
     yield from base
     running = web.look_at_desk(settings)
     yield running.finding
-    yield web.look_at_public_url(settings, over_socket=False)
+    yield web.look_at_public_url(settings, over_socket=settings.slack_app_token is not None)
     slack = _reached(doctor, settings, running)
     if isinstance(slack, Finding):
         yield slack

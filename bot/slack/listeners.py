@@ -50,8 +50,8 @@ _INTERACTIONS = frozenset(
 )
 
 
-def slack_app(edge: Edge, signing_secret: str) -> App:
-    """Make the app for one workspace.
+def slack_app(edge: Edge, signing_secret: str | None) -> App:
+    """Make the app for one workspace; without a secret no request over HTTP is Slack's.
 
     `client` has a time-out that an interaction can afford. Who the bot is comes from `team_id`
     and not from a call on the first request: a click must be decided while Slack's API is down.
@@ -61,7 +61,8 @@ def slack_app(edge: Edge, signing_secret: str) -> App:
         name="supportdesk",
         client=WebClient(base_url=client.base_url, timeout=client.timeout, retry_handlers=[]),
         authorize=lambda: AuthorizeResult(enterprise_id=None, team_id=team_id),
-        signing_secret=signing_secret,
+        # Nobody knows the one that takes its place, so that nothing can be signed with it.
+        signing_secret=signing_secret or edge.desk.ids.secret(),
         token_verification_enabled=False,
         process_before_response=True,
         raise_error_for_unhandled_request=True,

@@ -25,6 +25,8 @@ class WebServer(uvicorn.Server):
             access_log=False,
             server_header=False,
             lifespan="on",
+            # Nobody is served over one, whatever library there happens to be.
+            ws="none",
             timeout_graceful_shutdown=_GRACEFUL_S,
         )
         super().__init__(config)

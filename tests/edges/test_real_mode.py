@@ -15,7 +15,15 @@ import pytest
 from agent.providers.system import SystemClock
 from tests.support.openai_standin import KEY, MODEL, Standin, calls, running_standin, says
 from tests.support.process import DeskProcess, Json, eventually, made_desk
-from tests.support.slack_sandbox import MOUNT, Slack, real_clock, running_slack, running_stage
+from tests.support.slack_sandbox import (
+    MOUNT,
+    Slack,
+    Stage,
+    real_clock,
+    running_slack,
+    running_stage,
+)
+from tests.support.socket_peer import APP_TOKEN, SocketPeer, running_peer
 
 SMALL_EXPORT = Path(__file__).parents[1] / "data" / "orders_export_small.csv"
 SECRET = "the shop's own secret, 32 bytes or more"
@@ -29,6 +37,7 @@ class World:
     desk: DeskProcess
     slack: Slack
     model: Standin
+    stage: Stage
 
     def customer(self) -> dict[str, str]:
         """Return the headers of the customer, signed by the shop."""
@@ -68,10 +77,10 @@ class World:
 
 
 @contextmanager
-def world_of(folder: Path) -> Iterator[World]:
+def world_of(folder: Path, events_url: str = "") -> Iterator[World]:
     """Prepare a desk and its surroundings; the block starts the desk."""
     with running_stage() as stage, running_standin() as model, made_desk(folder) as desk:
-        events = f"{desk.url}/slack/events"
+        events = events_url or f"{desk.url}/slack/events"
         with running_slack(stage, folder, events, **real_clock()) as slack:
             desk.env = {
                 **desk.env,
@@ -85,7 +94,7 @@ def world_of(folder: Path) -> Iterator[World]:
                 "OPENAI_MODEL": MODEL,
                 "WIDGET_JWT_SECRET": SECRET,
             }
-            yield World(desk, slack, model)
+            yield World(desk, slack, model, stage)
 
 
 @pytest.fixture
@@ -98,7 +107,8 @@ def world(tmp_path: Path) -> Iterator[World]:
         world.desk.stop()
 
 
-def test_the_story_with_a_workspace_a_model_server_and_the_shops_key(world: World) -> None:
+def refund_waits(world: World) -> tuple[str, Json]:
+    """Let the customer ask for 60.00 USD; return the conversation and the card."""
     started = world.desk.client.post("/chat/conversations", json={}, headers=world.customer())
     conversation = started.json()["conversation_id"]
     wish = {
@@ -118,7 +128,11 @@ def test_the_story_with_a_workspace_a_model_server_and_the_shops_key(world: Worl
         found = world.slack.look("/messages", channel="C07APPROVALS")
         return next((m for m in found if "60.00 USD" in m["text"]), None)
 
-    posted = eventually(card, "card")
+    return conversation, eventually(card, "card")
+
+
+def test_the_story_with_a_workspace_a_model_server_and_the_shops_key(world: World) -> None:
+    conversation, posted = refund_waits(world)
     world.model.script.append(says("Good news: 60.00 USD are on their way back."))
     clicked = world.slack.act(
         "/click", user="ana", channel="C07APPROVALS", ts=posted["ts"], action_id="approval_approve"
@@ -203,3 +217,44 @@ def test_nobody_writes_lines_into_the_log(tmp_path: Path) -> None:
         assert forged.status_code == 401
         desk.stop()
         assert "SOMEBODY ELSE" not in desk.log
+
+
+@contextmanager
+def world_of_a_socket(folder: Path, peer: SocketPeer) -> Iterator[World]:
+    """Prepare a desk that hears Slack in Socket Mode alone."""
+    with running_stage() as bridge, world_of(folder, f"{bridge.url}/slack/events") as world:
+        bridge.app = peer.bridge()
+        world.stage.app = peer.in_front_of(world.stage.app)
+        env = {**world.desk.env, "SLACK_APP_TOKEN": APP_TOKEN}
+        del env["SLACK_SIGNING_SECRET"]
+        world.desk.env = env
+        yield world
+
+
+def test_without_a_public_address_slack_is_heard_in_socket_mode(tmp_path: Path) -> None:
+    with running_peer() as peer, world_of_a_socket(tmp_path, peer) as world:
+        world.desk.start()
+        world.desk.agent("shop", "import", str(SMALL_EXPORT))
+        assert "heard in Socket Mode" in world.desk.log
+        # Without a signing secret nothing over HTTP can be told from a forgery.
+        assert world.desk.client.post("/slack/events", content=b"{}").status_code == 404
+        conversation, posted = refund_waits(world)
+        world.model.script.append(says("Good news: 60.00 USD are on their way back."))
+        where = {"channel": "C07APPROVALS", "ts": posted["ts"], "action_id": "approval_approve"}
+        clicked = world.slack.act("/click", user="ana", **where)
+        assert (clicked["status"], clicked["problem"]) == (200, None)
+        world.reads(conversation, "on their way back")
+        # Slack opens no connection any more: readiness says so, and it mends itself.
+        peer.refusals += [(200, {"ok": False, "error": "internal_error"}, {})] * 4
+        for line in list(peer.lines):
+            peer.drops(line)
+        answer = eventually(lambda: not_ready(world.desk), "desk that is not ready")
+        assert "job socket" in answer["not_ready"]
+        eventually(lambda: not_ready(world.desk) is None, "ready desk")
+        world.desk.stop()
+        eventually(lambda: not peer.lines, "end of the connections")
+
+
+def not_ready(desk: DeskProcess) -> Json | None:
+    answer = desk.client.get("/readyz")
+    return None if answer.status_code == 200 else dict(answer.json())

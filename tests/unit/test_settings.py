@@ -131,6 +131,19 @@ def test_slack_needs_everything_that_belongs_together(monkeypatch: pytest.Monkey
     assert not loaded(monkeypatch, SLACK_ONCALL_CHANNEL="C2").is_sandbox
 
 
+def test_socket_mode_needs_no_signing_secret_but_the_right_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(InvalidInput, match=r"^SLACK_BOT_TOKEN: is needed with SLACK_APP_TOKEN"):
+        loaded(monkeypatch, SLACK_APP_TOKEN="xapp-1")
+    channels = {"SLACK_APPROVALS_CHANNEL": "C1", "SLACK_ONCALL_CHANNEL": "C2"}
+    settings = loaded(monkeypatch, SLACK_BOT_TOKEN="xoxb-1", **channels)
+    assert settings.slack_signing_secret is None
+    with pytest.raises(InvalidInput, match=r"^SLACK_APP_TOKEN: starts with xapp-") as refused:
+        loaded(monkeypatch, SLACK_APP_TOKEN="xoxb-secret")
+    assert "xoxb-secret" not in str(refused.value)
+
+
 def test_mail_needs_a_sender(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput, match=r"^MAIL_FROM: is needed with SMTP_URL"):
         loaded(monkeypatch, SMTP_URL="smtp://localhost:2525")
