@@ -20,8 +20,10 @@ from storage.tables import approvals, conversations, runs
 from storage.times import from_micros, time_or_none, to_micros
 from storage.transaction import Row, Tx
 
-# No window of a policy, and no deadline, is longer than 30 days; a day more for what lags behind.
-_LOOKBACK = timedelta(days=31)
+# No window of a policy is longer than 30 days, and no deadline than twice that, with its further
+# period; a day more for what lags behind. In business hours it may lie further off: what still
+# waits from before then is not counted.
+_LOOKBACK = timedelta(days=61)
 _past = approvals.alias("past")
 _PAST = select(
     _past.c.id,
