@@ -31,6 +31,8 @@ class Person:
     is_ultra_restricted: bool = False
     is_stranger: bool = False
     is_email_confirmed: bool = True
+    is_bot: bool = False
+    is_workflow_bot: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Channel:
     is_private: bool = False
     is_archived: bool = False
     is_ext_shared: bool = False
+    is_pending_ext_shared: bool = False
+    is_shared: bool = False
     is_deleted: bool = False
     is_im: bool = False
 

@@ -11,6 +11,8 @@ from bot.slack.failures import CALL_ERRORS, Meaning, failure_of
 
 CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{6,30}")
 _PAGE, _PAGES = 200, 50
+# A pending invitation is one that somebody accepts at any time.
+_SHARED = ("is_ext_shared", "is_pending_ext_shared", "is_shared", "is_org_shared")
 _WORDS = {
     "is_archived": "is archived",
     "not_in_channel": "does not have the bot in it: invite it there",
@@ -66,7 +68,7 @@ def check_channels(client: WebClient, wanted: Channels) -> Channels:
     """Resolve and verify the channels and return their ids; raises SlackNotReady.
 
     Refused are unknown and archived channels, those that the bot is not in, and channels shared
-    with another company: its people would see cards and could click.
+    with another company or workspace: its people would see cards and could click.
     """
     return Channels(
         approvals=_checked(client, wanted.approvals),
@@ -83,6 +85,11 @@ def trouble_with(channel: Mapping[str, object]) -> str | None:
     return None if channel.get("is_member") else "not_in_channel"
 
 
+def is_shared(channel: Mapping[str, object]) -> bool:
+    """Tell whether people of elsewhere see, or are about to see, what is posted to a channel."""
+    return any(channel.get(flag) for flag in _SHARED)
+
+
 def _checked(client: WebClient, wanted: str) -> str:
     channel_id = (
         wanted if CHANNEL_ID.fullmatch(wanted) else _resolve(client, wanted.removeprefix("#"))
@@ -91,11 +98,9 @@ def _checked(client: WebClient, wanted: str) -> str:
         channel = client.conversations_info(channel=channel_id)["channel"]
     except CALL_ERRORS as error:
         raise _not_ready(f"the channel {wanted}", error) from error
-    problem = None
-    if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
-        problem = "is shared with another company"
-    else:
-        problem = _WORDS.get(trouble_with(channel) or "")
+    problem = _WORDS.get(trouble_with(channel) or "")
+    if is_shared(channel):
+        problem = "is shared with another company or workspace"
     if problem is not None:
         raise SlackNotReady(f"the channel {wanted} {problem}", temporary=False)
     return str(channel["id"])

@@ -12,7 +12,7 @@ from slack_sdk.web import SlackResponse
 from agent.domain.policy import RoleSource
 from agent.domain.roles import Role
 from bot.findings import Finding, failed, fine, skipped, warning
-from bot.slack.channels import CHANNEL_ID, Channels, Workspace
+from bot.slack.channels import CHANNEL_ID, Channels, Workspace, is_shared
 from bot.slack.checkup_people import Sight, look_at_groups
 from bot.slack.failures import CALL_ERRORS, Meaning, failure_of
 
@@ -181,9 +181,9 @@ def _judged(name: str, wanted: str, channel: _Found | Exception | None) -> Findi
             "in it.",
         )
     shown = f"#{channel.get('name')}"
-    if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
+    if is_shared(channel):
         remedy = "Take another channel: another company's people would see the cards and click."
-        return failed(name, f"{shown} is shared with another company", remedy)
+        return failed(name, f"{shown} is shared with another company or workspace", remedy)
     if channel.get("is_archived"):
         return failed(name, f"{shown} is archived", f"Unarchive {shown} or name another channel.")
     if not channel.get("is_member"):

@@ -45,6 +45,8 @@ def test_the_token_says_whose_workspace_it_is(story: SlackStory) -> None:
     ("flag", "problem"),
     [
         ({"is_ext_shared": True}, "shared with another company"),
+        ({"is_pending_ext_shared": True}, "shared with another company"),
+        ({"is_shared": True}, "shared with another company"),
         ({"is_archived": True}, "is archived"),
         ({"is_member": False}, "invite it"),
     ],
