@@ -265,7 +265,8 @@ _NOTE_SHOWN = (
     .values(shown_at=bindparam("now"))
 )
 _UNSEEN = select(func.count().label("n")).where(
-    text("status = 'expired'"), approvals.c.shown_at.is_(None)
+    text("status = 'expired'"),
+    or_(approvals.c.shown_at.is_(None), approvals.c.shown_at >= approvals.c.expires_at),
 )
 _SET_ASIDE = update(approvals).where(approvals.c.id == bindparam("approval")).values(wake_at=None)
 

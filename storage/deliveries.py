@@ -101,7 +101,12 @@ _AGAIN = (
 _GIVE_UP = (
     update(outbox)
     .where(_STILL_MINE)
-    .values(next_at=None, lease_owner=None, last_error=bindparam("problem"))
+    .values(
+        next_at=None,
+        lease_owner=None,
+        last_error=bindparam("problem"),
+        ambiguous=bindparam("is_ambiguous"),
+    )
 )
 _RELEASE = (
     update(outbox)
@@ -115,6 +120,16 @@ _RELEASE = (
 _REVIVE = (
     update(outbox)
     .where(text("lane IN ('slack','mail')"), outbox.c.next_at.is_(None))
+    .values(next_at=bindparam("now"))
+)
+_HURRY = (
+    update(outbox)
+    .where(
+        outbox.c.lane == "slack",
+        outbox.c.place == bindparam("at_place"),
+        outbox.c.lease_owner.is_(None),
+        outbox.c.next_at > bindparam("now"),
+    )
     .values(next_at=bindparam("now"))
 )
 _ABOUT = select(outbox.c.id, outbox.c.kind).where(
@@ -185,12 +200,23 @@ def again(
 
 def give_up(tx: Tx, taken: Taken, problem: str) -> bool:
     """Keep a message that cannot be delivered for a person; False when its lease was lost."""
-    return tx.change(_GIVE_UP, **_mine(taken), problem=problem[:500]) == 1
+    changed = tx.change(
+        _GIVE_UP,
+        **_mine(taken),
+        problem=problem[:500],
+        is_ambiguous=int(taken.row.ambiguous),
+    )
+    return changed == 1
 
 
 def release(tx: Tx, owner: str, now: datetime) -> int:
     """Make due what a dead replica had taken; its name stays, for the message may have arrived."""
     return tx.change(_RELEASE, owner=owner, now=to_micros(now))
+
+
+def hurry(tx: Tx, place: str, now: datetime) -> None:
+    """Make due what waits by itself at a place that takes messages again."""
+    tx.change(_HURRY, at_place=place, now=to_micros(now))
 
 
 def revive(tx: Tx, now: datetime) -> int:

@@ -30,9 +30,12 @@ _GIVE_UP = (
     .where(outbox.c.id == bindparam("row_id"))
     .values(next_at=None, lease_owner=None, last_error=bindparam("problem"))
 )
-_EXISTS = select(outbox.c.lease_owner).where(outbox.c.key == bindparam("key"))
+_EXISTS = select(outbox.c.id, outbox.c.lease_owner, outbox.c.next_at).where(
+    outbox.c.key == bindparam("key")
+)
 # A picture is drawn of what is committed: it must not be taken before the fact that asks for it.
 _EXISTS_DRAWN = _EXISTS.with_for_update()
+_TRY_ANEW = update(outbox).where(outbox.c.id == bindparam("row_id")).values(next_at=bindparam("at"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,11 @@ class Message:
 def add(tx: Tx, at: datetime, *messages: Message) -> None:
     """Add messages that do not wait already under the same key.
 
-    A picture that somebody has taken, and may have drawn, is followed by another.
+    A picture that somebody has taken, and may have drawn, is followed by another; one that was
+    given up is tried anew, for what it draws has changed.
     """
     micros = to_micros(at)
-    fresh = [m for one in messages if (m := _fresh(tx, one)) is not None]
+    fresh = [m for one in messages if (m := _fresh(tx, one, micros)) is not None]
     tx.put(
         _PUT,
         *(
@@ -104,12 +108,15 @@ def add(tx: Tx, at: datetime, *messages: Message) -> None:
     )
 
 
-def _fresh(tx: Tx, message: Message) -> Message | None:
+def _fresh(tx: Tx, message: Message, at: int) -> Message | None:
     if message.about is None:
         return message if tx.one(_EXISTS, key=message.key) is None else None
     known = tx.one(_EXISTS_DRAWN, key=message.key)
     if known is None:
         return message
+    if known["next_at"] is None:
+        tx.change(_TRY_ANEW, row_id=known["id"], at=at)
+        return None
     taken = known["lease_owner"] is not None
     return replace(message, key=f"{message.key}:{message.id}") if taken else None
 

@@ -107,7 +107,7 @@ def is_alone(attempts: int, failures: int) -> bool:
     """Tell whether a message steps out of the line: it fails, and nobody else at its place does.
 
     `attempts` are those of the message and `failures` those in a row at its place, the newest
-    counted in both. More failures than attempts are not the message's: the line holds.
+    counted in both. More failures than attempts may be the place's: it rests.
     """
     return not is_in_line(attempts) and failures <= attempts
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from agent.desk import Desk
 from agent.domain.approvals import Approval, Event
 from agent.domain.audit import AuditType
+from agent.domain.deadlines import is_past
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.steps.outcomes import Telling, show
@@ -15,9 +16,11 @@ from storage.transaction import Tx
 def expire(tx: Tx, desk: Desk, approval: Approval, now: datetime) -> Approval:
     """End a locked pending row as `expired`: nobody decided in time, which is not a denial.
 
-    Where no card of it could be shown nobody in Slack could have decided: that is `unseen`.
+    Where no card of it was there in time nobody in Slack could have decided: that is `unseen`.
     """
-    unseen: Payload = {} if approval.shown_at else {"unseen": True}
+    shown_at = approval.shown_at
+    seen = shown_at is not None and not is_past(approval.expires_at, shown_at)
+    unseen: Payload = {} if seen else {"unseen": True}
     expired = approvals.shift_locked(
         tx, approval, Event.DEADLINE, ended_at=now, wake_at=None, result=unseen or None
     )

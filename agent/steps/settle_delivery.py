@@ -8,7 +8,7 @@ from agent.desk import Desk
 from agent.domain.audit import AuditType
 from agent.domain.deadlines import backoff
 from agent.domain.payload import Payload
-from agent.domain.places import EVERYTHING, Place, is_alone, neighbours, rest_of_all
+from agent.domain.places import EVERYTHING, Place, is_alone, is_in_line, neighbours, rest_of_all
 from agent.domain.roles import Channel
 from agent.ports import ChannelClosed, Limited, NotAuthorized, TryAgain, Undeliverable
 from agent.steps.load_delivery import route
@@ -68,10 +68,17 @@ def _note_well(
     is_open = place is not None and place.closed_until is None
     if place is not None and is_open and isinstance(tried.outcome, There):
         open_place(tx, desk, now, channels, place)
+        if place.failures:
+            # Those that stepped aside meanwhile go in their order again.
+            deliveries.hurry(tx, place.name, now)
 
 
 def _wait(tx: Tx, desk: Desk, taken: Taken, failed: TryAgain, now: datetime) -> None:
-    """Let the line wait for its first message; one that fails alone waits by itself."""
+    """Let the line wait for its first message; one that fails alone waits by itself.
+
+    Where others fail too, the place rests, and its first message lets another show what is wrong:
+    else two that Slack never takes would hold up all that come after them.
+    """
     place, attempts = places.get(tx, taken.row.place, now), taken.row.attempts
     failures, at = place.failures + 1, now
     if is_alone(attempts, failures):
@@ -79,6 +86,8 @@ def _wait(tx: Tx, desk: Desk, taken: Taken, failed: TryAgain, now: datetime) -> 
     else:
         wait = rest_of_all(max(attempts, failures), desk.ids.jitter())
         places.save(tx, place.failed(failed.problem, now, wait))
+        if not is_in_line(attempts):
+            at = now + wait + backoff(attempts, base=_BASE, jitter=desk.ids.jitter())
     deliveries.again(tx, taken, at, failed.problem, ambiguous=failed.ambiguous)
 
 

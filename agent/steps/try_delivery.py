@@ -1,5 +1,6 @@
 """One try to deliver: read afresh, sent once, and Slack looked at where no answer came."""
 
+import logging
 from dataclasses import dataclass
 
 from agent.desk import Desk
@@ -19,6 +20,8 @@ from agent.ports import (
 )
 from agent.steps.load_delivery import Loaded, Route, load_delivery
 from storage.deliveries import Taken
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,23 @@ Failed = Limited | NoAnswer | TryAgain | ChannelClosed | NotAuthorized | Undeliv
 
 
 def try_delivery(desk: Desk, notifier: Notifier, taken: Taken, way: Route) -> Tried:
-    """Send a message once, outside any transaction."""
+    """Send a message once, outside any transaction.
+
+    One that the desk itself breaks on is tried again like one that Slack does not take, so that it
+    never holds up the others; how far it came nobody knows.
+    """
     try:
-        loaded = load_delivery(desk, taken.row, way)
+        return _try(desk, notifier, taken, way)
     except Corrupt as corrupt:
         return Tried(taken, Undeliverable(str(corrupt)), heard=False)
+    except Exception as mistake:  # noqa: BLE001 - whatever it is, it is this message's
+        _LOG.exception("%s %s cannot be worked on", taken.row.kind, taken.row.id)
+        problem = f"{type(mistake).__name__}: {mistake}"
+        return Tried(taken, TryAgain(problem, ambiguous=True), heard=False)
+
+
+def _try(desk: Desk, notifier: Notifier, taken: Taken, way: Route) -> Tried:
+    loaded = load_delivery(desk, taken.row, way)
     if loaded.is_moot:
         return Tried(taken, There(loaded, Delivered()), heard=False)
     answer = notifier.deliver(loaded.delivery)
