@@ -51,13 +51,19 @@ _MAY_LEAVE = and_(
     ),
 )
 _PLACED = outbox.outerjoin(slack_places, slack_places.c.place == outbox.c.place)
+# Before all that has to be looked up for each message: a long line at a place that rests is passed
+# over quickly, while all others wait for whoever chooses.
+_RESTING = select(slack_places.c.place).where(slack_places.c.free_at > bindparam("now"))
 _DUE_IN_SLACK = (
     select(outbox)
-    .select_from(_PLACED)
-    .where(_MAY_LEAVE, outbox.c.next_at <= bindparam("now"), bindparam("now") >= _FREE_AT)
+    .where(
+        outbox.c.next_at <= bindparam("now"),
+        outbox.c.place.not_in(_RESTING),
+        _MAY_LEAVE,
+    )
     .order_by(outbox.c.id)
     .limit(1)
-    .with_for_update(of=outbox, skip_locked=True)
+    .with_for_update(skip_locked=True)
 )
 _NEXT_IN_SLACK = (
     select(func.min(case((outbox.c.next_at > _FREE_AT, outbox.c.next_at), else_=_FREE_AT)))

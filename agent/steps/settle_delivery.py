@@ -68,8 +68,8 @@ def _note_well(
     is_open = place is not None and place.closed_until is None
     if place is not None and is_open and isinstance(tried.outcome, There):
         open_place(tx, desk, now, channels, place)
-        if place.failures:
-            # Those that stepped aside meanwhile go in their order again.
+        if not is_in_line(place.failures):
+            # It was not one message alone: those that stepped aside go in their order again.
             deliveries.hurry(tx, place.name, now)
 
 

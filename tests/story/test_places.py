@@ -251,7 +251,9 @@ def test_a_message_that_fails_alone_steps_out_of_the_line(story: Story) -> None:
     assert posted(story)[5:] == [bad.id]
 
 
-def test_where_nothing_gets_through_the_line_holds(story: Story) -> None:
+def test_where_nothing_gets_through_the_place_rests_and_then_goes_on_in_order(
+    story: Story,
+) -> None:
     staff(story)
     rows = quietly(story, "60.00", "61.00", "62.00")
     story.notifier.answers.extend([REFUSED] * 12)
@@ -261,12 +263,12 @@ def test_where_nothing_gets_through_the_line_holds(story: Story) -> None:
         assert due is not None
         assert due - story.clock.now() <= timedelta(minutes=1)
         story.clock.at = max(due, story.clock.now())
-    # The first stepped out once, and is first again since the second fares no better.
+    # Each steps aside in the end, for the next may be the one that gets through.
     assert [posted(story).index(row.id) for row in rows[:2]] == [0, 4]
-    assert rows[2].id not in posted(story)[:12]
+    assert rows[2].id in posted(story)[7:12]
     story.clock.advance(minutes=2)
     story.delivers()
-    assert posted(story)[-3:] == [row.id for row in rows]
+    assert sorted(posted(story)[12:]) == [row.id for row in rows]
 
 
 def test_what_is_refused_for_good_after_its_lease_was_lost_is_the_others(
