@@ -385,8 +385,8 @@ def test_an_hour_without_slack_and_two_hundred_requests_meanwhile(
         assert over == ended[about(message)["approval_id"]]
     # Nobody could have decided what had lapsed before its card was there.
     came = {about(m)["approval_id"]: float(m["ts"]) for m in posted}
-    ends = {r.id: r.ended_at for r in story.all(Status.EXPIRED)}
-    unseen = {row_id for row_id, at in ends.items() if at and came[row_id] >= at.timestamp()}
+    ends = {r.id: r.expires_at for r in story.all(Status.EXPIRED)}
+    unseen = {row_id for row_id, at in ends.items() if came[row_id] >= at.timestamp()}
     assert len(ends) > len(unseen) > 80
     facts = [f for f in story.facts() if f["type"] == "approval.expired"]
     assert {f["approval_id"] for f in facts if f["data"].get("unseen")} == unseen
