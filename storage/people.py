@@ -92,6 +92,15 @@ _MEMBERS = select(role_members.c.actor_id).where(
     role_members.c.role == bindparam("which"), role_members.c.source == bindparam("whence")
 )
 
+_SLACK_STAFF = (
+    select(identities.c.subject)
+    .where(
+        identities.c.provider == "slack",
+        identities.c.actor_id.in_(select(role_members.c.actor_id)),
+    )
+    .order_by(identities.c.subject)
+)
+
 
 def find(tx: Tx, identity: Identity) -> Actor | None:
     """Return the person behind an identity, None for a stranger."""
@@ -108,6 +117,11 @@ def get(tx: Tx, actor_id: ActorId) -> Actor | None:
 def everyone(tx: Tx) -> tuple[Actor, ...]:
     """Return all actors, oldest first."""
     return tuple(_read(tx, row) for row in tx.all(_ALL))
+
+
+def slack_staff(tx: Tx) -> tuple[str, ...]:
+    """Return the Slack accounts, as `team:user`, of all who hold a role by whatever source."""
+    return tuple(row["subject"] for row in tx.all(_SLACK_STAFF))
 
 
 def add(tx: Tx, actor: Actor, at: datetime) -> None:

@@ -100,7 +100,9 @@ def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
             _look_at_group(client, team_id, seen, role, (handle, groups.get(handle)))
         fixed = frozenset(_fixed_ids(source.slack_users, team_id, seen))
         seen.rosters.append(_Roster(role, POLICY, fixed))
-    for user_id in sorted({user for roster in seen.rosters for user in roster.user_ids}):
+    named = {user for roster in seen.rosters for user in roster.user_ids}
+    # Whom an operator gave a role stands on no roster, but may become a guest or leave all the same.
+    for user_id in sorted(named | _staff(desk, team_id)):
         try:
             user = client.users_info(user=user_id)["user"]
         except CALL_ERRORS as error:
@@ -108,6 +110,13 @@ def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
         else:
             seen.members[user_id] = member_of(user_id, user, team_id)
     return seen
+
+
+def _staff(desk: Desk, team_id: str) -> set[str]:
+    """Return the accounts of this workspace that hold a role already."""
+    with desk.store.transaction(write=False) as tx:
+        subjects = [subject.partition(":") for subject in people.slack_staff(tx)]
+    return {user_id for team, _, user_id in subjects if team == team_id and user_id}
 
 
 def source_of(handle: str) -> str:

@@ -201,6 +201,19 @@ def test_what_an_operator_granted_stays(story: SlackStory) -> None:
     assert RoleGrant(Role.ONCALL, "fixed", None) in known(story, ANA).grants
 
 
+def test_whom_an_operator_gave_a_role_is_looked_at_although_on_no_roster(
+    servers: Servers, tmp_path: Path, store: Store
+) -> None:
+    with slack_story(servers, tmp_path, store) as story:
+        grant(story.desk, known(story, ANA).id, Role.REFUND_MANAGER, OPERATOR)
+    left = tuple(replace(p, deleted=True) if p.id == "ana" else p for p in PEOPLE)
+    changed = group("refund-approvers", BEN)
+    with slack_story(servers, tmp_path, store, people=left, user_groups=changed) as story:
+        ana = known(story, ANA)
+        assert [held.source for held in ana.grants] == ["fixed"]
+        assert not ana.active
+
+
 def test_no_transaction_is_open_while_slack_is_asked(story: SlackStory) -> None:
     seen: list[bool] = []
 
