@@ -101,7 +101,7 @@ def _look(desk: Desk, client: WebClient, team_id: str) -> _Seen:
         fixed = frozenset(_fixed_ids(source.slack_users, team_id, seen))
         seen.rosters.append(_Roster(role, POLICY, fixed))
     named = {user for roster in seen.rosters for user in roster.user_ids}
-    # Whom an operator gave a role stands on no roster, but may become a guest or leave all the same.
+    # Whom an operator gave a role stands on no roster, but may leave or become a guest.
     for user_id in sorted(named | _staff(desk, team_id)):
         try:
             user = client.users_info(user=user_id)["user"]
