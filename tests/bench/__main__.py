@@ -3,22 +3,21 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from os import getloadavg
 from pathlib import Path
 from statistics import median, quantiles
-from threading import Event
 from time import perf_counter
 from typing import NamedTuple
 
 import click
 
+from tests.bench.clicks import PER_S, STREAMS, run_load
 from tests.bench.cycle import Bench, Written, bench_over
 from tests.bench.raw import Raw, raw_over, timed
-from tests.support.outside import Json, button_value
 from tests.support.postgres import fresh_database, running_postgres
 from tests.support.process import DeskProcess, made_desk
 
 ROUNDS, CYCLES = 15, 6
-CLICKS, CLICKS_PER_S = 60, 15
 # The goal and what is never to be exceeded, as multiples of raw (design.md §19, four commits).
 WHOLE = {"SQLite": ("2.3x", "2.8x"), "PostgreSQL": ("3.0x", "3.6x")}
 CLICK = {"SQLite": ("2x", "3x"), "PostgreSQL": ("2.7x", "3x")}
@@ -40,8 +39,15 @@ class Pair(NamedTuple):
     raw: float
 
 
-def main() -> None:
+@click.command()
+@click.option("--seconds", default=60, help="How long people click in Slack.")
+@click.option("--clicks", "only_clicks", is_flag=True, help="Measure nothing but that.")
+def main(seconds: int, *, only_clicks: bool) -> None:
     """Measure and print the table."""
+    if only_clicks:
+        with tempfile.TemporaryDirectory(prefix="desk-bench-") as name:
+            show([*click_lines(Path(name), seconds)])
+        return
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="desk-bench-")))
         lines = [*database_lines("SQLite", f"sqlite:///{folder / 'bench.db'}")]
@@ -49,6 +55,12 @@ def main() -> None:
         lines += database_lines("PostgreSQL", held.enter_context(fresh_database(admin)))
         desk = held.enter_context(made_desk(folder / "desk"))
         lines += process_lines(desk)
+        lines += click_lines(folder / "clicks", seconds)
+    show(lines)
+
+
+def show(lines: list[Line]) -> None:
+    """Print the table."""
     table = [Line("WHAT", "MEASURED", "GOAL", "LIMIT"), *lines]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     for row in table:
@@ -101,28 +113,22 @@ def process_lines(desk: DeskProcess) -> Iterator[Line]:
     desk.start()
     yield Line("desk ready", f"{perf_counter() - started:.1f} s", "2 s")
     yield Line("memory", f"{desk.resident_mib:.0f} MiB", "150 MiB")
-    cards = [*waiting_cards(desk, "cus_david", "ORD-1005")]
-    cards += waiting_cards(desk, "cus_priya", "ORD-1004")
-    took, pause = [], Event()
-    for number in range(CLICKS):
-        begins = perf_counter()
-        # The first click on a card decides, later ones are refused; both are committed first.
-        who, card = ("ana", "ben", "mia")[number % 3], cards[number % len(cards)]
-        shown = button_value(card, "approval_approve")
-        answer = desk.clicks(who, card, "approval_approve", value=shown)
-        took.append(float(answer["ms"]))
-        pause.wait(max(0.0, 1 / CLICKS_PER_S - (perf_counter() - begins)))
-    what = f"Slack ack at {CLICKS_PER_S} clicks/s, SQLite"
-    spread = f"p50 {median(took):.1f} ms, slowest of {CLICKS} {max(took):.1f} ms"
-    yield Line(what, spread, "p99 20 ms", "500 ms")
     desk.stop()
 
 
-def waiting_cards(desk: DeskProcess, customer: str, order: str) -> Iterator[Json]:
-    """Let a customer ask for as many refunds as may wait at once, and yield their cards."""
-    chat = desk.opens_chat(customer)
-    for amount in range(61, 66):
-        yield desk.card(chat.parks(f"please refund ${amount} on {order}")["id"])
+def click_lines(folder: Path, seconds: int) -> Iterator[Line]:
+    """Measure how fast a whole desk acknowledges clicks, and whether it answered each right."""
+    load = run_load(folder, seconds)
+    what = f"Slack ack, {PER_S} clicks/s for {seconds} s, {STREAMS} streams"
+    yield Line(what, load.spread(), "p99 20 ms", "500 ms")
+    mix = ", ".join(f"{number} x {kind}" for kind, number in load.kinds.items())
+    yield Line("  clicked", mix)
+    right = f"all of them; {load.events} events reached the chats"
+    yield Line("  answered right", right if not load.wrong else f"NOT {len(load.wrong)} of them")
+    yield from (Line("  wrong", one) for one in load.wrong[:20])
+    one, five, fifteen = getloadavg()
+    around = f"{load.busy:.2f} of a processor; load average {one:.1f}, {five:.1f}, {fifteen:.1f}"
+    yield Line("  the desk used", around)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,13 @@ class DeskProcess:
         pages = Path(f"/proc/{self._running().pid}/statm").read_text("ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
+    @property
+    def processor_s(self) -> float:
+        """How long processors have worked for it."""
+        stat = Path(f"/proc/{self._running().pid}/stat").read_text("ascii")
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the process without waiting for it to be ready."""
         assert self._process is None, "it runs already"
