@@ -269,7 +269,9 @@ def test_breaker_shows_the_state_and_the_buttons_of_those_who_may(story: SlackSt
     breaks(story)
     opened = story.commands("mia", "breaker")
     assert "Automatic refunds are paused until" in opened["text"]
-    assert {"breaker_reset", "desk_stop"} <= set(action_ids(opened))
+    assert action_ids(opened) == ["alert_acknowledge", "breaker_reset", "desk_stop"]
+    story.presses("mia", opened, "alert_acknowledge")
+    assert f"{MIA.name} looks into it." in story.commands("olu", "breaker")["text"]
     story.clock.advance(seconds=31)
     assert "as a trial" in story.commands("olu", "breaker")["text"]
     story.presses("mia", opened, "breaker_reset")
