@@ -22,6 +22,7 @@ from bot.slack.blocks import (
     utc,
     word,
 )
+from bot.slack.parts import customer_name
 from bot.slack.states import HELD
 from bot.slack.targets import BreakerTarget
 from bot.slack.text import clip, visible
@@ -136,7 +137,7 @@ def _unknown(alert: Alert, view: ApprovalView) -> list[Block]:
     first = approval.first_sent_at
     facts = fields(
         [
-            ("Customer", clip(visible(view.customer_name) or "-", _NAME)),
+            ("Customer", clip(visible(customer_name(view)) or "-", _NAME)),
             ("Order", clip(visible(approval.order_id or "-"), _NAME)),
             ("First try", "-" if first is None else utc(first)),
             ("Tries", str(approval.attempts)),

@@ -132,6 +132,11 @@ class Edge:
             slack_message(self.desk, redraw, key, {}, approval),
         )
 
+    def redraw(self, approval: Approval) -> None:
+        """Draw the cards of a request anew, as the row is now."""
+        kind = DeliveryKind.CARD_UPDATE
+        self._send(slack_message(self.desk, kind, f"card_redraw:{approval.id}", {}, approval))
+
     def redraw_alert(self, click: Click) -> None:
         """Draw the alert anew that somebody clicked on, if it was one."""
         ts = click.container.message_ts

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from slack_bolt import Ack
 
-from agent.domain.approvals import ApprovalView, Status
+from agent.domain.approvals import Approval, ApprovalView, Status
 from agent.domain.decision import RefusalCode
 from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
@@ -44,10 +44,14 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why a request cannot be shown, for the trail and for the person."""
+    """Why a request cannot be shown, for the trail and for the person.
+
+    `drawn_wrong` is the row where a card, or whoever clicked, says other than what is stored.
+    """
 
     code: RefusalCode
     words: str
+    drawn_wrong: Approval | None = None
 
 
 def read_click(
@@ -101,6 +105,8 @@ def look(edge: Edge, click: Click, target: Target) -> Shown | str:
     if isinstance(shown, Shown):
         return shown
     note_click(edge, click, target, shown.code)
+    if shown.drawn_wrong is not None:
+        edge.redraw(shown.drawn_wrong)
     return shown.words
 
 
@@ -118,7 +124,7 @@ def load(edge: Edge, target: Target, channel: str) -> Shown | Missing:
         return Missing(RefusalCode.NOT_FOUND, "There is no such request.")
     approval = view.approval
     if approval.short_hash() != target.h:
-        return Missing(RefusalCode.PAYLOAD_CHANGED, _NOT_STORED)
+        return Missing(RefusalCode.PAYLOAD_CHANGED, _NOT_STORED, approval)
     return Shown(view, users, channel, approval.is_open(desk.clock.now()))
 
 

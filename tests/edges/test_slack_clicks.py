@@ -254,6 +254,8 @@ def test_a_form_is_not_offered_over_a_hash_that_was_never_shown(story: SlackStor
     form = story.form("ana")
     assert form["submit"] is None
     assert "is not what is stored" in shown(form)
+    # Whatever it was that they saw, the card says now what is stored.
+    assert story.card(approval)["edited"] is not None
 
 
 def test_a_damaged_row_is_neither_shown_nor_decided(story: SlackStory) -> None:
