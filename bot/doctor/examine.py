@@ -99,6 +99,7 @@ def _reached(doctor: Doctor, settings: Settings, running: web.RunningDesk) -> _S
             settings.slack_approvals_channel or "",
             settings.slack_oncall_channel or "",
             settings.slack_review_channel or settings.slack_approvals_channel or "",
+            settings.slack_fallback_channel,
         )
         token = settings.slack_bot_token.get_secret_value()
         return _Slack(token, settings.slack_api_url, channels)

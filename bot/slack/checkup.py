@@ -58,11 +58,15 @@ def look_at_slack(checkup: Checkup) -> Iterator[Finding]:
     yield _clock(answer, midway)
     finder = ChannelFinder(checkup.client)
     members: frozenset[str] | None = None
-    for role, wanted in (
+    named = (
         ("approvals", checkup.channels.approvals),
         ("on-call", checkup.channels.oncall),
         ("review", checkup.channels.review),
-    ):
+        ("fallback", checkup.channels.spare),
+    )
+    for role, wanted in named:
+        if wanted is None:
+            continue
         channel = finder.find(wanted)
         yield _judged(f"{role} channel", wanted, channel)
         if role == "approvals" and isinstance(channel, dict):

@@ -132,6 +132,9 @@ def test_a_desk_in_good_health(ward: Ward, store: Store) -> None:
     assert said["scopes"] == f"all {len(NEEDED)} are there, and no other"
     assert "apart" in said["clock"]
     assert said["on-call channel"] == "#oncall is there, and the bot is in it"
+    assert "fallback channel" not in said
+    ward.settings["slack_fallback_channel"] = "#general"
+    assert "sees no channel #general" in ward.bad()["fallback channel"][0]
     assert said["role refund_manager"] == "@refund-managers has 2 people who may decide"
     assert "has the schema 0004 and can be written" in said["database"]
     has_server = store.dialect == "postgresql"
