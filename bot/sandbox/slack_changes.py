@@ -90,6 +90,7 @@ def _app(workspace: Workspace) -> JsonObject:
         "scopes": list(app.scopes),
         "error": app.error,
         "burst": workspace.pace.burst,
+        "too_soon": workspace.pace.refused,
     }
 
 

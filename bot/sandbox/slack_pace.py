@@ -7,11 +7,15 @@ POSTS_PER_SECOND = 1.0
 
 
 class Pace:
-    """Counts posts by channel; `burst` many may come at once, None counts nothing."""
+    """Counts posts by channel; `burst` many may come at once, None counts nothing.
+
+    `refused` is how many posts came too soon since the start.
+    """
 
     def __init__(self, burst: int | None, monotonic: Callable[[], float]) -> None:
         self.burst = burst
         self._monotonic = monotonic
+        self.refused = 0
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, channel_id: str) -> int | None:
@@ -24,6 +28,7 @@ class Pace:
         if left < 1:
             # A post that was refused does not count.
             self._left[channel_id] = left, now
+            self.refused += 1
             return ceil((1 - left) / POSTS_PER_SECOND)
         self._left[channel_id] = left - 1, now
         return None

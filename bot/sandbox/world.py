@@ -33,6 +33,8 @@ PREFIX = "/sandbox"
 TEAM_ID = SlackSandboxConfig.team_id
 APPROVALS, ONCALL, REVIEW = (channel.id for channel in CHANNELS)
 MAIL_FROM = "ShopStream <support@shopstream.example>"
+# Slack lets a channel have a few posts at once before it asks for one a second.
+_BURST = 5
 # The person at the keyboard is the desk's operator while everything runs on this machine.
 _OPERATOR = ActorId("act_operator")
 # Customers who are also people of the desk.
@@ -142,6 +144,7 @@ def stand_in(secrets: Secrets, ids: Ids, desk: Desk, place: Place) -> FastAPI:
             token=ids.secret,
             scopes=bot_scopes(manifest),
             events=bot_events(manifest),
+            burst=_BURST,
         )
     )
 

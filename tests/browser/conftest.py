@@ -64,9 +64,8 @@ class Demo:
         return self.page.locator(f"[data-order={order_id}]")
 
     def card(self, words: str) -> Locator:
-        """Return the thread in Slack whose card has these words; a reminder may name it too."""
-        found = self.page.locator("article.thread", has_text=words)
-        return found.filter(has_not_text="replied to a thread")
+        """Return the thread in Slack whose card has these words."""
+        return self.page.locator("article.thread:not(.broadcast)", has_text=words)
 
     @property
     def dialog(self) -> Locator:

@@ -269,14 +269,14 @@ def test_the_home_tab_shows_the_queue(demo: Demo) -> None:
     demo.page.get_by_role("button", name="Supportdesk Home").click()
 
     home = demo.page.get_by_label("Home", exact=True)
-    expect(home).to_contain_text("1 request waits for you")
-    expect(home).to_contain_text("Refund of 24,800 JPY · ORD-1012 · Yuki T.")
+    expect(home).to_contain_text(re.compile("waits? for you"))
+    expect(home).to_contain_text("Refund of 24,800 JPY · ORD-1012")
     home.get_by_role("button", name="Review").last.click()
     expect(demo.dialog).to_contain_text("Review refund")
     demo.dialog.get_by_role("button", name="Approve").click()
     # Nobody opens the tab again: it is drawn anew because something has changed.
-    expect(home).to_contain_text("Nothing waits for you")
-    expect(home).to_contain_text("You approved it · ✅ Approved and paid")
+    decided = r"24,800 JPY · ORD-1012 · Yuki T\. · [^·]*You approved it · ✅ Approved and paid"
+    expect(home).to_contain_text(re.compile(decided))
     demo.becomes("Gus Petrov")
     expect(home).to_contain_text("Guests and accounts that are switched off")
 

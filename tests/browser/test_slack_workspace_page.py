@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Demo
 from tests.support.outside import eventually
-from tests.support.process import DeskProcess, running_desk
+from tests.support.process import APPROVALS, DeskProcess, running_desk
 
 
 @pytest.fixture(scope="module")
@@ -55,29 +55,31 @@ def test_a_thread_is_read_and_answered_beside_its_channel(demo: Demo) -> None:
 
 
 def test_a_reply_to_the_channel_as_well_stands_in_both(demo: Demo) -> None:
-    posted = demo.desk.slack()
-    root = next(message for message in posted if message["thread_ts"] is None)
-    app = demo.desk.get("/sandbox/slack/app").json()
-    answer = demo.desk.client.post(
-        f"{app['api_url']}chat.postMessage",
-        headers={"Authorization": f"Bearer {app['bot_token']}"},
-        json={
-            "channel": root["channel"],
-            "thread_ts": root["ts"],
-            "text": "Half of the time is over",
-            "reply_broadcast": True,
-        },
-    )
-    assert answer.json()["ok"] is True, answer.text
+    root = posts(demo.desk, text="A request of its own")
+    posts(demo.desk, text="Half of the time is over", thread_ts=root, reply_broadcast=True)
     demo.opens()
-    alone = demo.page.locator("article.thread", has_text="replied to a thread: ")
+    alone = demo.page.locator("article.thread", has_text="replied to a thread: A request")
     expect(alone).to_contain_text("Half of the time is over")
-    expect(demo.card("ORD-1001").first.locator(".replies")).to_contain_text("Half of the time")
+    whole = demo.page.locator(f"article[data-ts='{root}']")
+    expect(whole.locator(".replies")).to_contain_text("Half of the time is over")
     alone.get_by_role("button", name="replied to a thread").click()
     thread = demo.page.get_by_role("region", name="Thread")
-    expect(thread.locator(".message").first).to_contain_text("ORD-1001")
+    expect(thread.locator(".message").first).to_contain_text("A request of its own")
+    expect(thread).to_contain_text("1 reply")
     thread.get_by_role("button", name="Close thread").click()
     expect(thread).to_be_hidden()
+
+
+def posts(desk: DeskProcess, **message: object) -> str:
+    """Let the bot post to the approvals channel, and return the message's `ts`."""
+    app = desk.get("/sandbox/slack/app").json()
+    answer = desk.client.post(
+        f"{app['api_url']}chat.postMessage",
+        headers={"Authorization": f"Bearer {app['bot_token']}"},
+        json={"channel": APPROVALS, **message},
+    ).json()
+    assert answer["ok"] is True, answer
+    return str(answer["ts"])
 
 
 def test_a_command_is_offered_while_it_is_typed(demo: Demo) -> None:

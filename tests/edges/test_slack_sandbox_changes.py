@@ -164,6 +164,7 @@ def test_a_channel_takes_a_short_burst_and_then_one_post_a_second(
         slack.ticks.seconds += 0.001
         slack.post()
         assert len(slack.look("/messages", channel=APPROVALS)) == 3
+        assert slack.look("/app")["too_soon"] == 2
         assert slack.act("/app", burst=None)["burst"] is None
         slack.post()
 

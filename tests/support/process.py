@@ -392,11 +392,14 @@ def running_desk(
 ) -> Iterator[DeskProcess]:
     """Run `app.py` in a folder until the block ends; without a URL its database is a file there.
 
-    The environment is empty but for PATH, HOME and what is given.
+    The environment is empty but for PATH, HOME and what is given. Whatever it was used for, the
+    desk must never have posted faster than Slack lets a channel take.
     """
     with made_desk(folder, database_url, **env) as desk:
         desk.start()
         yield desk
+        if desk.is_running:
+            assert desk.get("/sandbox/slack/app").json()["too_soon"] == 0
 
 
 @contextmanager

@@ -105,7 +105,7 @@ export class MessageList {
   #thread({ root, parent, replies }) {
     return h(
       "article",
-      { class: "thread", "data-ts": root.ts },
+      { class: parent ? "thread broadcast" : "thread", "data-ts": root.ts },
       this.#drawer.draw(root, parent ? this.#origin(parent) : null),
       replies.length > 0 ? this.#replies(root, replies) : null,
     );
