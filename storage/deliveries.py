@@ -13,7 +13,7 @@ from sqlalchemy import and_, bindparam, case, delete, func, or_, select, text, u
 from agent.domain.payload import Payload
 from storage.outbox import OutboxRow, read_row
 from storage.tables import outbox, slack_places
-from storage.times import from_micros, to_micros
+from storage.times import from_micros, time_or_none, to_micros
 from storage.transaction import Row, Tx
 
 # A message tried so often is in trouble, though it may still arrive.
@@ -155,6 +155,10 @@ _STUCK_FOR = (
     .limit(_MOST_PROBLEMS)
 )
 
+_WAITING = select(func.count().label("n"), func.min(outbox.c.created_at).label("oldest")).where(
+    outbox.c.lane == "slack", outbox.c.next_at.is_not(None)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -249,6 +253,12 @@ def next_for_slack(tx: Tx, now: datetime) -> datetime | None:
 def next_of(tx: Tx, lane: str) -> datetime | None:
     """Return when the next message of another lane comes due, None when there is none."""
     return _time(tx.one(_NEXT, wanted=lane))
+
+
+def waiting(tx: Tx) -> tuple[int, datetime | None]:
+    """Return how many messages are to leave for Slack, and since when the oldest waits."""
+    row = tx.one(_WAITING)
+    return (0, None) if row is None else (int(row["n"]), time_or_none(row["oldest"]))
 
 
 def stuck(tx: Tx) -> int:

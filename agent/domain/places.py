@@ -65,6 +65,15 @@ class Place:
         """Tell whether the next message that passes ends the problem."""
         return self.problem is not None and self.failures == 0 and self.closed_until is None
 
+    @property
+    def in_trouble(self) -> bool:
+        """Tell whether this is worth a person's look: more than a message that failed once."""
+        return self.problem is not None and (
+            self.name == EVERYTHING
+            or self.closed_until is not None
+            or not is_in_line(self.failures)
+        )
+
     def failed(self, problem: str, now: datetime, wait: timedelta) -> "Place":
         """Return the place after one more failure, resting for `wait`."""
         return replace(

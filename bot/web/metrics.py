@@ -16,7 +16,7 @@ from agent.domain.approvals import Status
 from agent.domain.breaker import Breaker, BreakerState, shown_state
 from agent.domain.decision import DecideAnswer, Decision, Refused
 from agent.domain.reviews import ReviewState
-from storage import alerts, approvals, asks, breaker, decisions, deliveries, reviews
+from storage import alerts, approvals, asks, breaker, decisions, deliveries, places, reviews
 from storage.breaker import BreakerMissing
 from storage.transaction import Tx
 
@@ -82,8 +82,7 @@ class _State(Collector):
     def collect(self) -> Iterator[Metric]:
         with self._desk.store.transaction(write=False) as tx:
             found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx), *_questions(tx)]
-            stuck = deliveries.stuck(tx)
-            found.append(_gauge("outbox_stuck", "Messages that keep failing.", stuck))
+            found += _slack(tx, self._desk.clock.now())
             open_alerts = alerts.counts(tx)
             switch = _breaker(tx)
         yield _alerts(open_alerts)
@@ -133,6 +132,23 @@ def _reviews(tx: Tx) -> Iterator[Metric]:
             "Share of the answered reviews that were flagged.",
             flagged / (flagged + right),
         )
+
+
+def _slack(tx: Tx, now: datetime) -> Iterator[Metric]:
+    stuck, (number, oldest) = deliveries.stuck(tx), deliveries.waiting(tx)
+    yield _gauge("outbox_stuck", "Messages that keep failing.", stuck)
+    yield _gauge("slack_messages_waiting", "Messages that are to leave for Slack.", number)
+    age = 0.0 if oldest is None else max((now - oldest).total_seconds(), 0.0)
+    yield _gauge("slack_oldest_waiting_seconds", "Age of the oldest of them.", age)
+    trouble = GaugeMetricFamily(
+        "supportdesk_slack_trouble",
+        "1 for a place in Slack that takes no messages; `*` is Slack as a whole.",
+        labels=("place",),
+    )
+    for name, place in places.troubled(tx).items():
+        if place.in_trouble:
+            trouble.add_metric((name,), 1)
+    yield trouble
 
 
 def _alerts(number: dict[AlertKind, int]) -> Metric:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -9,12 +10,13 @@ import pytest
 
 from agent.domain.approvals import RejectCategory, Status, Verdict
 from agent.domain.decision import Decision
+from agent.domain.places import EVERYTHING, Place
 from agent.domain.roles import Channel, Role
 from agent.steps.decide import decide
 from agent.steps.review import answer_review
 from agent.steps.stop import stop_all
 from bot.sandbox.payments_faults import FaultKind
-from storage import heartbeats
+from storage import heartbeats, places
 from storage.transaction import Store
 from tests.support.doubles import CountingIds, HandClock
 from tests.support.http import PATIENCE_S, Web, running_web, running_web_on_sqlite
@@ -67,6 +69,31 @@ def test_without_slack_it_is_not_ready_but_up(tmp_path: Path) -> None:
         assert web.get("/healthz").status_code == 200
 
 
+def test_trouble_with_slack_is_named_and_a_closed_channel_keeps_nobody_out(tmp_path: Path) -> None:
+    def suffers(web: Web, place: Place) -> None:
+        with web.story.desk.store.transaction() as tx:
+            places.save(tx, place)
+
+    with running_web_on_sqlite(tmp_path) as web:
+        now = web.story.clock.now()
+        fine, once = Place("approvals", now), Place("oncall", now, 1, "fatal_error", now)
+        suffers(web, fine.closed("is_archived", now))
+        suffers(web, once)
+        answer = web.get("/readyz")
+        assert answer.status_code == 200
+        assert answer.json() == {"status": "ready", "trouble": ["slack approvals: is_archived"]}
+        suffers(web, replace(once, failures=4))
+        assert web.get("/readyz").json()["trouble"][1:] == ["slack oncall: fatal_error"]
+        web.parks("160.00")
+        web.story.clock.advance(seconds=40)
+        shown = numbers(web)
+        assert shown['supportdesk_slack_trouble{place="approvals"}'] == 1
+        assert 'supportdesk_slack_trouble{place="update"}' not in shown
+        suffers(web, Place(EVERYTHING, now, 1, "token_revoked", now))
+        answer = web.get("/readyz")
+        assert (answer.status_code, answer.json()["not_ready"]) == (503, ["slack: token_revoked"])
+
+
 def test_without_its_database_it_is_not_ready_but_up(tmp_path: Path) -> None:
     with running_web_on_sqlite(tmp_path) as web:
         web.story.desk.store.close()
@@ -86,6 +113,9 @@ def test_the_numbers_follow_what_is_stored(web: Web) -> None:
     assert before['supportdesk_breaker_state{state="open"}'] == 0
     assert before["supportdesk_stopped"] == 0
     assert before["supportdesk_outbox_stuck"] == 0
+    assert before["supportdesk_slack_messages_waiting"] == 0
+    assert before["supportdesk_slack_oldest_waiting_seconds"] == 0
+    assert before["supportdesk_approvals_expired_unseen"] == 0
 
     ana = web.staff("ana", Role.REFUND_APPROVER)
     parked = web.parks("160.00")

@@ -90,7 +90,7 @@ def test_the_rest_doubles_and_is_bounded(failures: int, seconds: float) -> None:
 
 def test_a_place_goes_from_bad_to_well() -> None:
     fine = Place(EVERYTHING, START)
-    assert not fine.on_trial
+    assert (fine.on_trial, fine.in_trouble) == (False, False)
     bad = fine.failed("HTTP 503", START, SECOND).failed("HTTP 500", START + SECOND, SECOND)
     assert bad == replace(
         fine, free_at=START + 2 * SECOND, failures=2, problem="HTTP 500", since=START
@@ -98,7 +98,11 @@ def test_a_place_goes_from_bad_to_well() -> None:
     tried = bad.tried(START + SECOND)
     assert (tried.on_trial, tried.free_at, tried.since) == (True, START + SECOND, START)
     assert tried.well() == replace(fine, free_at=START + SECOND)
-    shut = fine.closed("is_archived", START)
+    assert bad.in_trouble
+    once = replace(bad, name="approvals", failures=3)
+    assert [replace(once, failures=n).in_trouble for n in (3, 4)] == [False, True]
+    shut = replace(fine, name="approvals").closed("is_archived", START)
+    assert shut.in_trouble
     assert (shut.on_trial, shut.closed_until) == (False, START + LOOK_AGAIN)
     assert shut.closed("is_archived", START + SECOND).since == START
     assert shut.tried(START).on_trial
