@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI, Response
+from starlette.types import Message, Receive, Scope, Send
 from typing_extensions import override
 
 from agent.domain.alerts import AlertKind
@@ -16,18 +17,25 @@ from agent.domain.approvals import Approval, Status
 from agent.domain.places import Pace
 from agent.domain.policy import read_policy
 from agent.domain.roles import Identity, Role
-from agent.ports import Delivered, Delivery, DeliveryAnswer
+from agent.ports import Delivered, Delivery, DeliveryAnswer, MessageRef, NoAnswer, Notifier
 from agent.steps.announce import next_announcement
 from agent.steps.page import send_pages
-from bot.slack.client import SlackNotifier
+from bot.slack.channels import check_channels
+from bot.slack.client import SlackNotifier, web_client
 from storage import alerts, approvals, cards
 from storage.transaction import Store
 from tests.story.orders import owner_of
 from tests.support.builders import policy_document
 from tests.support.doubles import START, HandClock
 from tests.support.slack_looks import action_ids
-from tests.support.slack_sandbox import APPROVALS, ONCALL
-from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story
+from tests.support.slack_sandbox import APPROVALS, BOT_TOKEN, ONCALL
+from tests.support.slack_server import (
+    WANTED,
+    Servers,
+    SlackStory,
+    running_servers,
+    slack_story,
+)
 
 REVIEW = "C07REVIEW"
 PAGER = "pager@shop.example"
@@ -112,10 +120,10 @@ def pages(story: SlackStory) -> list[str]:
 
 
 @dataclass
-class Watched(SlackNotifier):
+class Watched(Notifier):
     """The notifier, and what came of each try; the stand-in's refusals would show here."""
 
-    inner: SlackNotifier
+    inner: Notifier
     answers: list[DeliveryAnswer] = field(default_factory=list)
 
     @property
@@ -174,6 +182,38 @@ def test_a_post_of_unknown_outcome_is_looked_for_and_is_there_once(
     with story.desk.store.transaction(write=False) as tx:
         assert [ref.ts for ref in cards.of(tx, row.id)] == [card["ts"]]
     assert story.approval(row.id).shown_at is not None
+
+
+def test_a_post_that_landed_and_was_never_answered_is_found_after_the_time_out(
+    servers: Servers, story: SlackStory
+) -> None:
+    whole = servers.slack.app
+
+    async def keep_quiet(message: Message) -> None:
+        """Let nobody hear the answer."""
+
+    async def deaf(scope: Scope, receive: Receive, send: Send) -> None:
+        if not scope["path"].endswith("chat.postMessage"):
+            await whole(scope, receive, send)
+            return
+        await whole(scope, receive, keep_quiet)
+        servers.slack.app = whole
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    servers.slack.app = deaf
+    client = web_client(BOT_TOKEN, f"{story.slack.config.base_url}/api/", timeout_s=1)
+    channels = check_channels(client, WANTED)
+    watched = Watched(SlackNotifier(client, client, channels, story.desk.store, story.clock))
+    story.sender = watched
+    row = waits(story)
+    passes(story)
+    unheard, found = watched.answers
+    assert isinstance(unheard, NoAnswer)
+    assert unheard.ambiguous
+    (card,) = card_messages(story)
+    assert found == Delivered((MessageRef(APPROVALS, card["ts"]),))
+    assert about(card)["approval_id"] == row.id
 
 
 def test_where_nobody_can_look_both_copies_are_kept_as_soon_as_they_are_known(
@@ -357,7 +397,7 @@ def down(calls: list[str]) -> FastAPI:
 def test_an_hour_without_slack_and_two_hundred_requests_meanwhile(
     servers: Servers, story: SlackStory
 ) -> None:
-    ana, watched = story.hire("ana", Role.REFUND_APPROVER), Watched(story.sender)  # type: ignore[arg-type]
+    ana, watched = story.hire("ana", Role.REFUND_APPROVER), Watched(story.sender)
     story.sender = watched
     early = [waits(story, f"{n}.00") for n in (51, 52, 53)]
     passes(story)
