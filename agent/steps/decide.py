@@ -4,7 +4,7 @@ import json
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import assert_never
+from typing import assert_never, cast
 
 from agent.desk import Desk, Lane
 from agent.domain.alerts import AlertKind
@@ -83,8 +83,7 @@ def decide(desk: Desk, decision: Decision) -> DecideAnswer:
     Refusals are returned, so that their audit row and a lazy expiry are committed too. Where the
     tier asks for it the person's role is read first, while they wait.
     """
-    if decision.clicked_at is None:
-        decision = replace(decision, clicked_at=desk.clock.now())
+    decision = replace(decision, clicked_at=desk.clock.now())
     answer = decide_at_once(desk, decision)
     if isinstance(answer, Unproven):
         # What cannot be read leaves the role unproven, and the word is refused for it.
@@ -100,10 +99,8 @@ def decide_at_once(desk: Desk, decision: Decision) -> DecideAnswer | Unproven:
 
 def decide_as_known(desk: Desk, decision: Decision) -> DecideAnswer:
     """Decide by what the desk knows; a role that is not proven by now is a refusal."""
-    answer = _decided(desk, decision, final=True)
-    if isinstance(answer, Unproven):
-        raise TypeError("a final answer leaves nothing open")
-    return answer
+    # A final answer leaves nothing open.
+    return cast(DecideAnswer, _decided(desk, decision, final=True))
 
 
 def _decided(desk: Desk, decision: Decision, *, final: bool) -> DecideAnswer | Unproven:

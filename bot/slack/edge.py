@@ -64,7 +64,7 @@ class Edge:
 
     def decide(self, decision: Decision, reply_to: ReplyTo) -> DecideAnswer | Checking:
         """Decide by the own database; where the role is read first, the person is told later."""
-        answer = submit(self.desk, self._clicked(decision), reply_to)
+        answer = submit(self.desk, decision, reply_to)
         if not isinstance(answer, Checking):
             self.count(decision, answer)
         self.desk.wake(Lane.HOME)
@@ -75,7 +75,9 @@ class Edge:
 
         What is wanted lies in a row meanwhile, so that the end of the process loses none of it.
         """
-        kept = self._clicked(wish) if isinstance(wish, Decision) else wish
+        kept = wish
+        if isinstance(wish, Decision):
+            kept = replace(wish, clicked_at=self.desk.clock.now())
         row_id = keep(self.desk, kept, reply_to)
 
         def late(answer: WishAnswer) -> None:
@@ -99,9 +101,6 @@ class Edge:
         finish(self.desk, row_id, None)
         self._count(kept, answer)
         return answer
-
-    def _clicked(self, decision: Decision) -> Decision:
-        return replace(decision, clicked_at=self.desk.clock.now())
 
     def _count(self, wish: Wish, answer: DecideAnswer | Approval) -> None:
         if isinstance(wish, Decision) and not isinstance(answer, Approval):

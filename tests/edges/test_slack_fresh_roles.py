@@ -103,6 +103,19 @@ def test_a_click_is_acknowledged_as_being_checked_and_counts_once_the_role_is_re
     assert waiting(story) == 0
 
 
+def test_an_edit_on_such_a_tier_waits_for_the_role_too(story: SlackStory) -> None:
+    approval = large(story)
+    story.clicks("mia", approval, "approval_edit")
+    submitted = story.submits("mia", amount="2100.00", reason="Less the shipping")
+    assert (submitted["response_action"], submitted["problem"]) == ("update", None)
+    assert "Being checked" in json.dumps(story.form("mia"))
+    assert story.whispers("mia") == ["Your edit is saved."]
+    assert story.approval(approval.id).status is Status.SUPERSEDED
+    # The submit is the editor's vote, with the role that was read for it.
+    (cast,) = [fact for fact in story.facts() if fact["type"] == "vote.cast"]
+    assert cast["data"]["evidence"].endswith("read since the click")
+
+
 def test_who_left_the_group_since_the_mirror_was_read_does_not_decide(story: SlackStory) -> None:
     approval = large(story)
     story.slack.act("/groups", 204, group="refund-approvers", members=[BEN.slack_user_id])
