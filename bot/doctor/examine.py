@@ -14,7 +14,7 @@ from bot.findings import Finding, State, failed, fine, skipped
 from bot.manifest import bot_scopes, read_manifest
 from bot.settings import Settings, load_policy, load_settings
 from bot.slack.channels import Channels
-from bot.slack.checkup import ChannelFinder, Checkup, look_at_slack
+from bot.slack.checkup import ChannelFinder, Checkup, look_at_slack, look_at_socket
 from bot.slack.click_test import ClickTest, try_click
 from bot.slack.client import OUTBOX_TIMEOUT_S, web_client
 from bot.slack.names import Action
@@ -79,6 +79,8 @@ def examine(doctor: Doctor, click_wait_s: float | None) -> Iterator[Finding]:
         checkup = Checkup(client, slack.channels, policy.roles, scopes, doctor.clock.now)
         found = list(look_at_slack(checkup))
         yield from found
+        if settings.slack_app_token is not None:
+            yield look_at_socket(client, settings.slack_app_token.get_secret_value())
         if click_wait_s is not None:
             sick = any(one.state is State.FAILED for one in (base[0], found[0]))
             yield (

@@ -1,4 +1,4 @@
-"""A look at the workspace before it is needed: token, scopes, clock, channels, groups."""
+"""A look at the workspace before it is needed: token, scopes, clock, channels, groups, socket."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -73,6 +73,21 @@ def look_at_slack(checkup: Checkup) -> Iterator[Finding]:
             members = _members(checkup.client, channel)
     sight = Sight(checkup.client, workspace.team_id, members)
     yield from look_at_groups(sight, checkup.roles)
+
+
+def look_at_socket(client: WebClient, app_token: str) -> Finding:
+    """Ask for a connection of Socket Mode, without taking it up."""
+    try:
+        client.apps_connections_open(app_token=app_token)
+    except CALL_ERRORS as error:
+        code = failure_of(error).code
+        return failed(
+            "socket",
+            f"Slack opens no connection: {code}",
+            "Turn Socket Mode on and make an app-level token with connections:write for "
+            "SLACK_APP_TOKEN (Basic Information, App-Level Tokens).",
+        )
+    return fine("socket", "Slack offers a connection")
 
 
 def _token_problem(client: WebClient, error: Exception) -> Finding:

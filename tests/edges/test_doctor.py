@@ -36,9 +36,18 @@ from tests.support.slack_sandbox import (
 )
 from tests.support.slack_server import Servers, SlackStory, running_servers, slack_story
 from tests.support.smtp_server import mail_server
+from tests.support.socket_peer import APP_TOKEN, SocketPeer
 
 NEEDED = bot_scopes(read_manifest())
-SECRETS = (BOT_TOKEN, SIGNING_SECRET, "mail-password", "sk-model-key", "an-audit-key", "pg-word")
+SECRETS = (
+    BOT_TOKEN,
+    APP_TOKEN,
+    SIGNING_SECRET,
+    "mail-password",
+    "sk-model-key",
+    "an-audit-key",
+    "pg-word",
+)
 SANDBOX = Channels(*(channel.id for channel in CHANNELS))
 
 
@@ -254,6 +263,22 @@ def test_slack_that_cannot_be_reached_is_told_from_a_bad_token(ward: Ward) -> No
     says, remedy = ward.bad()["token"]
     assert "refused" in says
     assert remedy == "See that this machine reaches http://127.0.0.1:1/api/, then try again."
+
+
+@only_sqlite
+def test_socket_mode_is_tried_without_taking_the_connection_up(
+    ward: Ward, servers: Servers
+) -> None:
+    peer = SocketPeer()
+    servers.slack.app = peer.in_front_of(servers.slack.app)
+    ward.settings |= {"slack_app_token": SecretStr(APP_TOKEN), "slack_signing_secret": None}
+    found = ward.look()
+    assert found["socket"].says == "Slack offers a connection"
+    assert (found["public url"].state, peer.opened) == (State.SKIPPED, 0)
+    peer.refusals.append((200, {"ok": False, "error": "not_allowed_token_type"}, {}))
+    says, remedy = ward.bad()["socket"]
+    assert says == "Slack opens no connection: not_allowed_token_type"
+    assert "an app-level token with connections:write" in remedy
 
 
 @only_sqlite

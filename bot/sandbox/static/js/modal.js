@@ -13,6 +13,7 @@ export class Modal {
   #viewId = null;
   #closed = new Set();
   #isSending = false;
+  #sent = null;
   #store;
   #act;
 
@@ -83,14 +84,12 @@ export class Modal {
       names: this.#store.names,
       people: this.#store.people,
       act: (element, blockId, value, source) => {
-        // A letter that was typed just before Save goes with the form.
-        if (!this.#isSending) {
-          this.#act((act) => this.#store.clickView(view.id, { ...act, values: entries(this.#form) }), {
-            element,
-            blockId,
-            value,
-            source,
-          });
+        const values = entries(this.#form);
+        // What was typed just before Save has gone with the form.
+        const isOld = source.matches("[data-entry]") && JSON.stringify(values) === this.#sent;
+        if (!this.#isSending && !isOld) {
+          const send = (act) => this.#store.clickView(view.id, { ...act, values });
+          this.#act(send, { element, blockId, value, source });
         }
       },
     });
@@ -131,6 +130,7 @@ export class Modal {
     if (Object.keys(problems).length > 0) {
       return;
     }
+    this.#sent = JSON.stringify(values);
     this.#busy(true);
     try {
       const answer = await this.#store.submit(view.id, values);
