@@ -13,10 +13,10 @@ from bot.cli_world import World
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @click.pass_obj
 def stats(world: World, *, as_json: bool) -> None:
-    """Show how requests ended and how long they waited, today and in seven days.
+    """Show how requests ended and how long they waited.
 
-    A time-out is no denial, and `unseen` counts those that nobody could have seen. Takes no role;
-    who decided how much is shown to refund managers.
+    Today and in the last seven days. A time-out is no denial, and `unseen` counts those that
+    nobody could have seen. Takes no role; who decided how much is shown to refund managers.
     """
     with world.open_desk() as desk:
         found = numbers(desk, world.identity())

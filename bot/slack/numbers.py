@@ -48,9 +48,9 @@ def number_words(numbers: Numbers) -> str:
     outcomes = numbers.today.outcomes
     late = outcomes[Outcome.EXPIRED] + outcomes[Outcome.UNSEEN]
     return (
-        f"Today {numbers.today.asked} requests ended: {outcomes[Outcome.DONE]} done, "
+        f"Ended today: {numbers.today.asked}, of them {outcomes[Outcome.DONE]} done, "
         f"{outcomes[Outcome.REJECTED]} rejected, {late} that nobody decided in time. "
-        f"{numbers.pending} wait."
+        f"Waiting now: {numbers.pending}."
     )
 
 

@@ -236,7 +236,7 @@ def test_stats_count_and_name_people_for_managers_alone(story: SlackStory) -> No
     story.submits("ana", category="not_eligible", reason="Out of the window")
     answer = story.commands("mia", "stats")
     told = shown(answer)
-    assert answer["text"].startswith("Today 2 requests ended: 1 done, 1 rejected, 0 that nobody")
+    assert answer["text"].startswith("Ended today: 2, of them 1 done, 1 rejected, 0 that nobody")
     lines = {line.rstrip()[:22].rstrip(): line.split()[-1] for line in table(answer) if line}
     assert lines["Approved and done"] == "1"
     assert lines["Rejected"] == "1"

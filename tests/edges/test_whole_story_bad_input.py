@@ -35,8 +35,13 @@ from tests.support.slack_sandbox import (
 MARKUP = (
     "<!channel> *bold* `code` <@U07ANARIBEI> &amp; <b>x</b> <https://evil.example|here> \u202eoof"
 )
+# Said by a customer of another name: of their own name a card shows the initials alone.
+SPOKEN = "<!here> _slanted_ `tick` <@U07BENORTIZZ> &lt; <i>y</i> <http://a.example|there> \u202eton"
 # What Slack would make something of, and what the eye would not see.
-LIVE = ("<!channel", "*bold*", "`code`", "<@U07ANARIBEI>", "<b>", "<https:", "\u202e")
+LIVE = (
+    *("<!channel", "*bold*", "`code`", "<@U07ANARIBEI>", "<b>", "<https:", "\u202e"),
+    *("<!here", "_slanted_", "`tick`", "<@U07BENORTIZZ>", "<i>", "<http:"),
+)
 
 
 class Scripted(NamedTuple):
@@ -258,15 +263,16 @@ def test_a_visitor_who_is_not_signed_in_gets_no_money(scripted: Scripted) -> Non
 def test_markup_is_shown_letter_by_letter_everywhere(scripted: Scripted) -> None:
     desk, owner = scripted.desk, marked_customer(scripted.desk)
     chat = desk.opens_chat(owner)
-    raw = refund(order_id="#M1", amount="80.00", scope="full", reason=f"It says {MARKUP}")
+    raw = refund(order_id="#M1", amount="80.00", scope="full", reason=f"It says {SPOKEN}")
     scripted.will_say(calls(("call_1", "issue_refund", raw)), says(MARKUP))
-    assert chat.says(f"I want it back {MARKUP}") == MARKUP
+    assert chat.says(f"I want it back {SPOKEN}") == MARKUP
     approval = desk.parked(chat.conversation_id)
     card = desk.card(approval["id"])
     shows_nothing_live(card)
-    literal = MARKUP.replace("\u202e", "\\u202e")
+    literal = SPOKEN.replace("\u202e", "\\u202e")
     shown = html.unescape(html.unescape(shown_text(card)))
-    assert shown.count(html.unescape(literal)) >= 3
+    # The customer's words and the agent's.
+    assert shown.count(html.unescape(literal)) >= 2
     scripted.will_say(says(MARKUP))
     answer = desk.decides(
         "reject", approval, desk.staff("ana"), category="other", reason=MARKUP, note=MARKUP
