@@ -87,44 +87,39 @@ def note(
     kind: MessageKind = MessageKind.CARD,
 ) -> None:
     """Remember a posted message."""
-    tx.change(
-        _ADD,
-        channel=ref.channel,
-        ts=ref.ts,
-        approval=approval_id,
-        subject=None,
-        outbox=outbox_id,
-        kind=kind.value,
-        at=to_micros(at),
-    )
+    _note(tx, (approval_id, None), outbox_id, ref, at, kind)
 
 
 def note_alert(tx: Tx, subject: str, outbox_id: str, ref: MessageRef, at: datetime) -> None:
     """Remember a posted message about a subject of alerts."""
-    tx.change(
-        _ADD,
-        channel=ref.channel,
-        ts=ref.ts,
-        approval=None,
-        subject=subject,
-        outbox=outbox_id,
-        kind=MessageKind.ALERT.value,
-        at=to_micros(at),
-    )
+    _note(tx, (None, subject), outbox_id, ref, at, MessageKind.ALERT)
 
 
 def note_ping(
     tx: Tx, approval_id: ApprovalId, level: Level, outbox_id: str, ref: MessageRef, at: datetime
 ) -> None:
     """Remember a message that brought a request up again."""
+    about = approval_id, _ping(approval_id, level)
+    _note(tx, about, outbox_id, ref, at, MessageKind.PING)
+
+
+def _note(
+    tx: Tx,
+    about: tuple[ApprovalId | None, str | None],
+    outbox_id: str,
+    ref: MessageRef,
+    at: datetime,
+    kind: MessageKind,
+) -> None:
+    approval_id, subject = about
     tx.change(
         _ADD,
         channel=ref.channel,
         ts=ref.ts,
         approval=approval_id,
-        subject=_ping(approval_id, level),
+        subject=subject,
         outbox=outbox_id,
-        kind=MessageKind.PING.value,
+        kind=kind.value,
         at=to_micros(at),
     )
 

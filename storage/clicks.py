@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import bindparam, select, update
 
-from storage.outbox import OutboxRow, read_row
+from storage.outbox import OutboxRow, lease, read_row
 from storage.tables import outbox
 from storage.times import to_micros
 from storage.transaction import Tx
@@ -18,16 +18,6 @@ _DUE = (
     .limit(1)
     .with_for_update(skip_locked=True)
 )
-_LEASE = (
-    update(outbox)
-    .where(outbox.c.id == bindparam("row_id"))
-    .values(
-        next_at=bindparam("until"),
-        lease_owner=bindparam("owner"),
-        attempts=outbox.c.attempts + 1,
-    )
-)
-_FINISH = delete(outbox).where(outbox.c.id == bindparam("row_id"))
 _PASS_ON = update(outbox).where(outbox.c.id == bindparam("row_id")).values(next_at=bindparam("now"))
 _RELEASE = (
     update(outbox)
@@ -40,7 +30,7 @@ _RELEASE = (
 )
 
 
-def claim(tx: Tx, owner: str, now: datetime, lease: timedelta) -> OutboxRow | None:
+def claim(tx: Tx, owner: str, now: datetime, lasting: timedelta) -> OutboxRow | None:
     """Take the click that has been due longest; it comes due again if the lease runs out.
 
     `attempts` of the row counts this try.
@@ -49,18 +39,8 @@ def claim(tx: Tx, owner: str, now: datetime, lease: timedelta) -> OutboxRow | No
     if row is None:
         return None
     taken = read_row(row)
-    take(tx, taken.id, owner, now + lease)
+    lease(tx, taken.id, owner, now + lasting)
     return replace(taken, attempts=taken.attempts + 1)
-
-
-def take(tx: Tx, row_id: str, owner: str, until: datetime) -> None:
-    """Lease a click to whoever works on it."""
-    tx.change(_LEASE, row_id=row_id, until=to_micros(until), owner=owner)
-
-
-def finish(tx: Tx, row_id: str) -> bool:
-    """Forget a click that was answered; false when somebody else has answered it."""
-    return tx.change(_FINISH, row_id=row_id) == 1
 
 
 def pass_on(tx: Tx, row_id: str, now: datetime) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, text, update
 
 from agent.domain.payload import Payload
-from storage.outbox import OutboxRow, read_row
+from storage.outbox import OutboxRow, lease, read_row
 from storage.tables import outbox, slack_places
 from storage.times import from_micros, time_or_none, to_micros
 from storage.transaction import Row, Tx
@@ -78,15 +78,6 @@ _DUE = (
     .with_for_update(skip_locked=True)
 )
 _NEXT = select(func.min(outbox.c.next_at)).where(outbox.c.lane == bindparam("wanted"))
-_LEASE = (
-    update(outbox)
-    .where(outbox.c.id == bindparam("row_id"))
-    .values(
-        next_at=bindparam("until"),
-        lease_owner=bindparam("owner"),
-        attempts=outbox.c.attempts + 1,
-    )
-)
 _STILL_MINE = and_(
     outbox.c.id == bindparam("row_id"),
     outbox.c.lease_owner == bindparam("owner"),
@@ -277,7 +268,7 @@ def stuck_for(tx: Tx) -> tuple[Payload, ...]:
 def _take(tx: Tx, row: Row | None, owner: str, until: datetime) -> Taken | None:
     if row is None:
         return None
-    tx.change(_LEASE, row_id=row["id"], until=to_micros(until), owner=owner)
+    lease(tx, row["id"], owner, until)
     found = read_row(row)
     ambiguous = found.ambiguous or row["lease_owner"] is not None
     return Taken(replace(found, ambiguous=ambiguous, attempts=found.attempts + 1), owner)

@@ -14,6 +14,15 @@ from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 
 _PUT = insert(outbox)
+_LEASE = (
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"))
+    .values(
+        next_at=bindparam("until"),
+        lease_owner=bindparam("owner"),
+        attempts=outbox.c.attempts + 1,
+    )
+)
 _DROP = delete(outbox).where(outbox.c.id == bindparam("row_id"))
 _RETRY = (
     update(outbox)
@@ -121,9 +130,14 @@ def _fresh(tx: Tx, message: Message, at: int) -> Message | None:
     return replace(message, key=f"{message.key}:{message.id}") if taken else None
 
 
-def drop(tx: Tx, row_id: str) -> None:
-    """Forget a message that arrived."""
-    tx.change(_DROP, row_id=row_id)
+def lease(tx: Tx, row_id: str, owner: str, until: datetime) -> None:
+    """Take a message for one try, which is counted; it comes due again at `until`."""
+    tx.change(_LEASE, row_id=row_id, until=to_micros(until), owner=owner)
+
+
+def drop(tx: Tx, row_id: str) -> bool:
+    """Forget a message that has done its work; false when somebody else has forgotten it."""
+    return tx.change(_DROP, row_id=row_id) == 1
 
 
 def retry(tx: Tx, row_id: str, at: datetime, problem: str, *, ambiguous: bool) -> None:

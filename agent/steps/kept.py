@@ -81,7 +81,7 @@ def keep(desk: Desk, wish: Wish, reply_to: ReplyTo) -> str:
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         outbox.add(tx, now, row)
-        clicks.take(tx, row.id, desk.replica, now + LEASE)
+        outbox.lease(tx, row.id, desk.replica, now + LEASE)
     return row.id
 
 
@@ -123,7 +123,7 @@ def carry_out(desk: Desk, wish: Wish) -> WishAnswer:
 def finish(desk: Desk, row_id: str, reply_to: ReplyTo | None, told: str = "") -> None:
     """Forget a wish that was answered, and let the person read it where nobody waited for it."""
     with desk.store.transaction() as tx:
-        if clicks.finish(tx, row_id) and reply_to is not None:
+        if outbox.drop(tx, row_id) and reply_to is not None:
             outbox.add(tx, desk.clock.now(), whisper(desk, reply_to, told))
     desk.wake(Lane.SLACK)
 
