@@ -111,5 +111,5 @@ def _lines(event: LogEvent) -> Iterator[str]:
             yield f"[{data['status']}] {visible(str(data['text']))}"
         case EventType.HAND_OFF:
             yield f"[hand_off] {visible(str(data['text']))}"
-        case EventType.MESSAGE | EventType.STATUS:
+        case EventType.MESSAGE | EventType.STATUS | EventType.RATING:
             return

@@ -8,7 +8,8 @@ from datetime import datetime
 from sqlalchemy import bindparam, insert, select, update
 
 from agent.domain.conversation import Conversation, EventType, LogEvent
-from agent.domain.ids import ConversationId, CustomerId, RunId
+from agent.domain.ids import ActorId, ConversationId, CustomerId, RunId
+from agent.domain.languages import Language, language_of
 from agent.domain.payload import Payload, canonical
 from storage.tables import conversations, events, runs
 from storage.times import from_micros, to_micros
@@ -56,6 +57,14 @@ _READ = (
         conversations.c.last_seq >= bindparam("seq"),
     )
     .values(read_seq=bindparam("seq"))
+)
+_SPEAK = (
+    update(conversations)
+    .where(
+        conversations.c.id == bindparam("conversation"),
+        conversations.c.language.is_distinct_from(bindparam("tongue")),
+    )
+    .values(language=bindparam("tongue"))
 )
 _HAND_OFF = (
     update(conversations)
@@ -119,6 +128,7 @@ def create(
     customer_id: CustomerId | None,
     anonymous_hash: str | None,
     at: datetime,
+    language: Language,
 ) -> None:
     """Store a new conversation of a customer, or of the holder of an anonymous token."""
     tx.put(
@@ -128,6 +138,7 @@ def create(
             "customer_id": customer_id,
             "anonymous_hash": anonymous_hash,
             "created_at": to_micros(at),
+            "language": language,
             "last_seq": 0,
             "last_position": 0,
             "read_seq": 0,
@@ -227,6 +238,11 @@ def mark_read(tx: Tx, conversation_id: ConversationId, seq: int) -> None:
     tx.change(_READ, conversation=conversation_id, seq=seq)
 
 
+def speak(tx: Tx, conversation_id: ConversationId, language: Language) -> None:
+    """Note the language in which the customer reads the desk's own words from now on."""
+    tx.change(_SPEAK, conversation=conversation_id, tongue=language)
+
+
 def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:
     """Note that a person is to take over; False when that was noted before."""
     return tx.change(_HAND_OFF, conversation=conversation_id) == 1
@@ -264,4 +280,8 @@ def _read(row: Row) -> Conversation:
         last_seq=row["last_seq"],
         read_seq=row["read_seq"],
         handed_off=bool(row["handed_off"]),
+        attended_by=None if row["attended_by"] is None else ActorId(row["attended_by"]),
+        attended_name=row["attended_name"],
+        language=language_of(row["language"]),
+        rating=row["rating"],
     )

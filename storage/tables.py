@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from storage import audit_tables, columns, outside_tables  # noqa: F401 - metadata holds them too
+from storage import audit_tables, columns, mail_tables, outside_tables  # noqa: F401 - in metadata
 
 metadata = columns.metadata
 
@@ -36,11 +36,21 @@ conversations = Table(
     Column("last_position", Integer, nullable=False, default=0),
     Column("read_seq", Integer, nullable=False, default=0),
     columns.flag("handed_off"),
+    # The person of the team who answers here instead of the agent; null while the agent does.
+    Column("attended_by", Text),
+    Column("attended_name", Text),
+    # A language that the desk has words in, e.g. `de`; null for English.
+    Column("language", Text),
+    # What the customer thought of the help, 1 to 5; null before they said.
+    Column("rating", Integer),
+    Column("rating_comment", Text),
+    Column("rated_at", BigInteger),
     columns.flag("stop_requested"),
     # The fenced lease of the turn under way (design.md §13).
     Column("fence", Integer, nullable=False, default=0),
     Column("lease_owner", Text),
     Column("lease_until", BigInteger),
+    CheckConstraint("rating IS NULL OR rating BETWEEN 1 AND 5", name="rating"),
 )
 
 events = Table(

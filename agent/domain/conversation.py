@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import Literal
 
 from agent.domain.approvals import Status
-from agent.domain.ids import ConversationId, CustomerId, RunId
+from agent.domain.ids import ActorId, ConversationId, CustomerId, RunId
+from agent.domain.languages import Language
 from agent.domain.payload import Payload
 
 MAX_MESSAGE_CHARACTERS = 4_000
@@ -26,6 +27,7 @@ class EventType(StrEnum):
     APPROVAL = "approval"
     STATUS = "status"
     HAND_OFF = "hand_off"
+    RATING = "rating"
 
 
 class RunState(StrEnum):
@@ -51,7 +53,11 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One customer's chat; `customer_id` is None for an anonymous visitor."""
+    """One customer's chat; `customer_id` is None for an anonymous visitor.
+
+    `attended_by` is the actor of the team who answers instead of the agent, None while the agent
+    does; `language` is one that the desk has words in; `rating` is 1 to 5, None before they said.
+    """
 
     id: ConversationId
     customer_id: CustomerId | None
@@ -59,6 +65,10 @@ class Conversation:
     last_seq: int
     read_seq: int
     handed_off: bool
+    attended_by: ActorId | None
+    attended_name: str | None
+    language: Language
+    rating: int | None
 
 
 @dataclass(frozen=True, slots=True)

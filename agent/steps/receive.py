@@ -9,6 +9,7 @@ from agent.domain.audit import AuditType
 from agent.domain.conversation import MAX_MESSAGE_CHARACTERS, EventType, Run, RunState
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ConversationId, CustomerId, RunId
+from agent.domain.languages import ENGLISH, Language
 from agent.steps.reply import hear_customer
 from agent.tools.registry import TOOLS_VERSION
 from storage import audit, conversations, outbox, runs
@@ -23,8 +24,13 @@ class Opened:
     anonymous_token: str | None
 
 
-def open_conversation(desk: Desk, customer_id: CustomerId | None) -> Opened:
-    """Start a conversation of a customer, or of an anonymous visitor when `customer_id` is None."""
+def open_conversation(
+    desk: Desk, customer_id: CustomerId | None, language: Language = ENGLISH
+) -> Opened:
+    """Start a conversation of a customer, or of an anonymous visitor when `customer_id` is None.
+
+    `language` is the one in which the customer reads the desk's own words.
+    """
     conversation_id = ConversationId(desk.ids.new("cnv"))
     token = desk.ids.secret() if customer_id is None else None
     with desk.store.transaction() as tx:
@@ -34,19 +40,27 @@ def open_conversation(desk: Desk, customer_id: CustomerId | None) -> Opened:
             customer_id,
             None if token is None else token_hash(token),
             desk.clock.now(),
+            language,
         )
     return Opened(conversation_id, token)
 
 
-def receive(desk: Desk, conversation_id: ConversationId, client_id: str, text: str) -> SentMessage:
+def receive(
+    desk: Desk,
+    conversation_id: ConversationId,
+    client_id: str,
+    text: str,
+    language: Language | None = None,
+) -> SentMessage:
     """Store a message and queue its run; the same `client_id` again returns the first answer.
 
+    `language` is the one the customer has chosen since, None where they chose none.
     The first message after a question of the team is the answer to it (reply.py).
 
     Raises InvalidInput for empty or too long text and LookupError for an unknown conversation.
     """
     _check(text)
-    sent, is_answer = _store(desk, conversation_id, client_id, text)
+    sent, is_answer = _store(desk, conversation_id, client_id, text, language)
     desk.wake(Lane.TURN)
     if is_answer:
         desk.wake(Lane.SLACK)
@@ -71,7 +85,11 @@ def token_hash(token: str) -> str:
 
 
 def _store(
-    desk: Desk, conversation_id: ConversationId, client_id: str, text: str
+    desk: Desk,
+    conversation_id: ConversationId,
+    client_id: str,
+    text: str,
+    language: Language | None,
 ) -> tuple[SentMessage, bool]:
     """Return where the message landed, and whether it answers a question of the team."""
     with desk.store.transaction() as tx:
@@ -79,6 +97,8 @@ def _store(
         earlier = conversations.sent(tx, conversation_id, client_id)
         if earlier is not None:
             return earlier, False
+        if language is not None:
+            conversations.speak(tx, conversation_id, language)
         now = desk.clock.now()
         run_id, message_id = RunId(desk.ids.new("run")), desk.ids.new("msg")
         entry = Entry(

@@ -31,6 +31,8 @@ def _speaker(event: LogEvent) -> str:
             return "The chat shows"
         case EventType.HAND_OFF:
             return "Handed to a person"
+        case EventType.RATING:
+            return "The customer rated the help"
         case _:
             return "The turn ended"
 

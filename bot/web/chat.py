@@ -11,6 +11,7 @@ from pydantic import Field
 from agent.domain.conversation import CHIP, MAX_MESSAGE_CHARACTERS, Conversation
 from agent.domain.decision import Refused
 from agent.domain.ids import ConversationId
+from agent.domain.languages import MAX_TAG, language_of
 from agent.domain.wording import chip_text
 from agent.steps import receive
 from agent.steps.decide import withdraw
@@ -39,6 +40,7 @@ _MAX_SEQ = 2**31 - 1
 router = APIRouter(prefix="/chat/conversations", tags=["chat"], route_class=StrictRoute)
 
 Seq = Annotated[int, Field(ge=0, le=_MAX_SEQ)]
+LanguageTag = Annotated[str, Field(min_length=1, max_length=MAX_TAG)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,21 @@ class Limiters:
     address: Limiter
 
 
+class OpenConversation(Body):
+    """Body of a new conversation; `language` is the page's, such as `de-AT`."""
+
+    language: LanguageTag | None = None
+
+
 class SendMessage(Body):
-    """Body of a message; the same `client_id` again gets the first answer again."""
+    """Body of a message; the same `client_id` again gets the first answer again.
+
+    `language` is the page's, where the customer has changed it since.
+    """
 
     client_id: Annotated[UUID, Field(strict=False)]
     text: Annotated[str, Field(min_length=1)]
+    language: LanguageTag | None = None
 
 
 class MarkRead(Body):
@@ -83,11 +95,12 @@ _limited = Depends(_from_address)
 
 @router.post("", status_code=201, dependencies=[_limited])
 def open_conversation(
-    context: Context, caller: CallerIfAny, _body: Nothing | None = None
+    context: Context, caller: CallerIfAny, body: OpenConversation | None = None
 ) -> JsonObject:
     """Start a conversation of the signed-in customer, or of a new anonymous visitor."""
     customer = caller.customer_id if isinstance(caller, Shopper) else None
-    opened = receive.open_conversation(context.desk, customer)
+    tag = None if body is None else body.language
+    opened = receive.open_conversation(context.desk, customer, language_of(tag))
     answer: JsonObject = {"conversation_id": opened.conversation_id}
     if opened.anonymous_token is not None:
         answer["anonymous_token"] = opened.anonymous_token
@@ -116,7 +129,8 @@ def send_message(context: Context, conversation: OwnConversation, body: SendMess
     if len(body.text) > MAX_MESSAGE_CHARACTERS:
         words = f"A message holds at most {MAX_MESSAGE_CHARACTERS} characters."
         raise Problem(413, "too_large", words)
-    sent = receive.receive(context.desk, conversation.id, str(body.client_id), body.text)
+    language = None if body.language is None else language_of(body.language)
+    sent = receive.receive(context.desk, conversation.id, str(body.client_id), body.text, language)
     context.hub.poke()
     return {"message_id": sent.message_id, "run_id": sent.run_id, "seq": sent.seq}
 
@@ -215,4 +229,7 @@ def _conversation(conversation: Conversation) -> JsonObject:
         "last_seq": conversation.last_seq,
         "read_seq": conversation.read_seq,
         "handed_off": conversation.handed_off,
+        "attended_by": conversation.attended_name,
+        "language": conversation.language,
+        "rating": conversation.rating,
     }

@@ -60,6 +60,9 @@ def test_a_customer_opens_a_conversation_and_finds_it_again(web: Web) -> None:
             "last_seq": 0,
             "read_seq": 0,
             "handed_off": False,
+            "attended_by": None,
+            "language": "en",
+            "rating": None,
         }
     ]
     assert web.get("/chat/conversations", web.customer("cus_ben")).json()["items"] == []

@@ -1,0 +1,67 @@
+"""The customer's side: who answers, in which language, what it was worth, what was mailed."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+_COLUMNS = (
+    ("attended_by", sa.Text()),
+    ("attended_name", sa.Text()),
+    ("language", sa.Text()),
+    ("rating_comment", sa.Text()),
+    ("rated_at", sa.BigInteger()),
+)
+
+
+def upgrade() -> None:
+    """Add the columns of conversations, and the table of mails to customers."""
+    for name, kind in _COLUMNS:
+        op.add_column("conversations", sa.Column(name, kind, nullable=True))
+    # In words of its own: on SQLite a constraint comes with its column or with a new table.
+    op.execute(
+        "ALTER TABLE conversations ADD COLUMN rating INTEGER CONSTRAINT ck_conversations_rating "
+        "CHECK (rating IS NULL OR rating BETWEEN 1 AND 5)"
+    )
+    op.create_table(
+        "customer_mails",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("conversation_id", sa.Text(), nullable=False),
+        sa.Column("approval_id", sa.Text(), nullable=False),
+        sa.Column("outcome", sa.Text(), nullable=False),
+        sa.Column("recipient", sa.Text(), nullable=False),
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("problem", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "state IN ('waiting','sent','read','failed')", name=op.f("ck_customer_mails_state")
+        ),
+        sa.ForeignKeyConstraint(
+            ["conversation_id"],
+            ["conversations.id"],
+            name=op.f("fk_customer_mails_conversation_id_conversations"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_customer_mails")),
+        sa.UniqueConstraint(
+            "approval_id",
+            "outcome",
+            "recipient",
+            name=op.f("uq_customer_mails_approval_id_outcome_recipient"),
+        ),
+    )
+    op.create_index(
+        "ix_customer_mails_conversation_id", "customer_mails", ["conversation_id"], unique=False
+    )
+
+
+def downgrade() -> None:
+    """Take them away again."""
+    op.drop_index("ix_customer_mails_conversation_id", table_name="customer_mails")
+    op.drop_table("customer_mails")
+    op.drop_column("conversations", "rating")
+    for name, _ in reversed(_COLUMNS):
+        op.drop_column("conversations", name)
