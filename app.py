@@ -149,7 +149,13 @@ class DeskServer(WebServer):
 
     def __init__(self, context: WebContext, settings: Settings, jobs: Jobs, rest: "Rest") -> None:
         """Keep the workers; nothing starts before `run`."""
-        super().__init__(web_app(context), context.hub, host=settings.host, port=settings.port)
+        super().__init__(
+            web_app(context),
+            context.hub,
+            host=settings.host,
+            port=settings.port,
+            trusted_proxies=settings.trusted_proxies,
+        )
         self._jobs = jobs
         self._rest = rest
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -71,8 +72,15 @@ def _share(text: str) -> str:
     return f"{value:f}"
 
 
-def _origins(text: object) -> object:
+def _split(text: object) -> object:
     return tuple(text.replace(",", " ").split()) if isinstance(text, str) else text
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no address or network such as 10.0.0.0/8") from error
 
 
 def _origin(text: str) -> str:
@@ -173,7 +181,10 @@ def _app_token(token: SecretStr) -> SecretStr:
 UsdAmount = Annotated[str, AfterValidator(_usd)]
 ShareText = Annotated[str, AfterValidator(_share)]
 Origins = Annotated[
-    tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_origins)
+    tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_split)
+]
+Networks = Annotated[
+    tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_split)
 ]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 SmtpUrl = Annotated[SecretStr, AfterValidator(_smtp_url)]
@@ -198,6 +209,8 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 3000
     database_url: DatabaseUrl = SecretStr("sqlite:///var/desk.db")
     policy_file: Path | None = None
+    # Whose X-Forwarded-For is believed: limits per address need the customers' own.
+    trusted_proxies: Networks = ("127.0.0.1/32", "::1/128")
 
     refund_auto_limit: UsdAmount | None = None
     confidence_min: ShareText | None = None

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from agent.domain.conversation import Conversation, EventType, LogEvent
 from agent.domain.ids import ActorId, ConversationId, CustomerId, RunId
@@ -65,6 +65,24 @@ _SPEAK = (
         conversations.c.language.is_distinct_from(bindparam("tongue")),
     )
     .values(language=bindparam("tongue"))
+)
+_RATE = (
+    update(conversations)
+    .where(
+        conversations.c.id == bindparam("conversation"),
+        or_(
+            conversations.c.rating.is_distinct_from(bindparam("score")),
+            conversations.c.rating_comment.is_distinct_from(bindparam("comment")),
+        ),
+    )
+    .values(
+        rating=bindparam("score"), rating_comment=bindparam("comment"), rated_at=bindparam("at")
+    )
+)
+_RATINGS = (
+    select(conversations.c.rating, func.count().label("number"))
+    .where(conversations.c.rating.is_not(None))
+    .group_by(conversations.c.rating)
 )
 _HAND_OFF = (
     update(conversations)
@@ -241,6 +259,19 @@ def mark_read(tx: Tx, conversation_id: ConversationId, seq: int) -> None:
 def speak(tx: Tx, conversation_id: ConversationId, language: Language) -> None:
     """Note the language in which the customer reads the desk's own words from now on."""
     tx.change(_SPEAK, conversation=conversation_id, tongue=language)
+
+
+def rate(tx: Tx, conversation_id: ConversationId, score: int, comment: str, at: datetime) -> bool:
+    """Keep what the customer says of the help; False when they had said just that before."""
+    moment = to_micros(at)
+    return (
+        tx.change(_RATE, conversation=conversation_id, score=score, comment=comment, at=moment) == 1
+    )
+
+
+def ratings(tx: Tx) -> dict[int, int]:
+    """Return how many conversations were rated with each score."""
+    return {row["rating"]: row["number"] for row in tx.all(_RATINGS)}
 
 
 def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:

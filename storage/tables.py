@@ -51,6 +51,13 @@ conversations = Table(
     Column("lease_owner", Text),
     Column("lease_until", BigInteger),
     CheckConstraint("rating IS NULL OR rating BETWEEN 1 AND 5", name="rating"),
+    # Counted at each scrape of the metrics.
+    Index(
+        "ix_conversations_rating",
+        "rating",
+        sqlite_where=text("rating IS NOT NULL"),
+        postgresql_where=text("rating IS NOT NULL"),
+    ),
 )
 
 events = Table(

@@ -55,6 +55,7 @@ class AuditType(StrEnum):
     QUESTION_UNANSWERED = "question.unanswered"
     CUSTOMER_TOLD = "customer.told"
     HANDED_OFF = "conversation.handed_off"
+    CONVERSATION_RATED = "conversation.rated"
     BREAKER_OPENED = "breaker.opened"
     BREAKER_TRIAL = "breaker.trial"
     BREAKER_CLOSED = "breaker.closed"

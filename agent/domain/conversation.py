@@ -13,6 +13,9 @@ from agent.domain.payload import Payload
 MAX_MESSAGE_CHARACTERS = 4_000
 # An answer longer than this helps nobody and fits no event.
 MAX_ANSWER_CHARACTERS = 8_000
+# What a customer may say of the help, 5 being the best.
+MIN_RATING, MAX_RATING = 1, 5
+MAX_RATING_COMMENT = 1_000
 # So many calls and their results fit into the prompt's window together.
 MAX_CALLS = 16
 MAX_CALL_ID, MAX_TOOL_NAME = 200, 100

@@ -1,6 +1,6 @@
 """The customer's conversation for the eyes of people: who said what, and when."""
 
-from agent.domain.conversation import EventType, LogEvent
+from agent.domain.conversation import MAX_RATING, EventType, LogEvent
 from bot.slack.blocks import Block, line, moment, quote, rich, word
 from bot.slack.paging import Entry
 from bot.slack.text import chunks, visible
@@ -17,7 +17,11 @@ def chat_entry(event: LogEvent, said: str) -> Entry:
 
 
 def words_of(event: LogEvent) -> str:
-    """Return the text of an event, or the status that it tells of."""
+    """Return the text of an event, or the status or the rating that it tells of."""
+    if event.type is EventType.RATING:
+        comment = str(event.data.get("comment", ""))
+        score = f"{event.data.get('score')} of {MAX_RATING}"
+        return f"{score}\n{comment}" if comment else score
     text = event.data.get("text")
     return text if isinstance(text, str) else str(event.data.get("status", ""))
 

@@ -70,6 +70,7 @@ def _limiters(context: WebContext) -> chat.Limiters:
     now, limits = context.desk.clock.now, context.limits
     return chat.Limiters(
         conversation=Limiter(limits.messages_per_conversation, now),
+        customer=Limiter(limits.posts_per_customer, now),
         address=Limiter(limits.posts_per_address, now),
     )
 

@@ -8,13 +8,21 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
-from agent.domain.conversation import CHIP, MAX_MESSAGE_CHARACTERS, Conversation
+from agent.domain.conversation import (
+    CHIP,
+    MAX_MESSAGE_CHARACTERS,
+    MAX_RATING,
+    MAX_RATING_COMMENT,
+    MIN_RATING,
+    Conversation,
+)
 from agent.domain.decision import Refused
 from agent.domain.ids import ConversationId
 from agent.domain.languages import MAX_TAG, language_of
 from agent.domain.wording import chip_text
 from agent.steps import receive
 from agent.steps.decide import withdraw
+from agent.steps.rate import rate
 from agent.steps.receive import token_hash
 from bot.shapes import JsonObject, event_json, rfc3339
 from bot.web import stream
@@ -48,6 +56,7 @@ class Limiters:
     """The buckets of one application."""
 
     conversation: Limiter
+    customer: Limiter
     address: Limiter
 
 
@@ -74,6 +83,13 @@ class MarkRead(Body):
     seq: Seq
 
 
+class Rate(Body):
+    """Body of `rating`; a comment is for the team."""
+
+    score: Annotated[int, Field(ge=MIN_RATING, le=MAX_RATING)]
+    comment: Annotated[str, Field(max_length=MAX_RATING_COMMENT)] = ""
+
+
 class Attach(Body):
     """Body of `attach`."""
 
@@ -85,15 +101,23 @@ async def _from_address(request: Request) -> None:
     limiters.address.take("" if request.client is None else request.client.host)
 
 
+async def _of_customer(request: Request, caller: CallerIfAny) -> None:
+    limiters: Limiters = request.app.state.limiters
+    if isinstance(caller, Shopper):
+        limiters.customer.take(caller.customer_id)
+
+
 async def _in_conversation(request: Request, conversation: OwnConversation) -> None:
     limiters: Limiters = request.app.state.limiters
     limiters.conversation.take(conversation.id)
 
 
 _limited = Depends(_from_address)
+# What makes a row is limited per customer, too, whatever addresses they come from.
+_making = [_limited, Depends(_of_customer)]
 
 
-@router.post("", status_code=201, dependencies=[_limited])
+@router.post("", status_code=201, dependencies=_making)
 def open_conversation(
     context: Context, caller: CallerIfAny, body: OpenConversation | None = None
 ) -> JsonObject:
@@ -122,7 +146,7 @@ def list_conversations(context: Context, caller: KnownCaller) -> JsonObject:
 @router.post(
     "/{conversation_id}/messages",
     status_code=202,
-    dependencies=[_limited, Depends(_in_conversation)],
+    dependencies=[*_making, Depends(_in_conversation)],
 )
 def send_message(context: Context, conversation: OwnConversation, body: SendMessage) -> JsonObject:
     """Store a message and queue its run; the answer comes as events."""
@@ -165,6 +189,13 @@ def mark_read(context: Context, conversation: OwnConversation, body: MarkRead) -
     """Note how far the customer has read."""
     with context.desk.store.transaction() as tx:
         conversations.mark_read(tx, conversation.id, body.seq)
+
+
+@router.post("/{conversation_id}/rating", status_code=204, dependencies=_making)
+def rate_help(context: Context, conversation: OwnConversation, body: Rate) -> None:
+    """Keep what the customer says of the help, 1 to 5; a later word replaces an earlier one."""
+    rate(context.desk, conversation.id, body.score, body.comment)
+    context.hub.poke()
 
 
 @router.post("/{conversation_id}/approvals/{approval_id}/withdraw", dependencies=[_limited])

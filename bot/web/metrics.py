@@ -14,9 +14,20 @@ from agent.desk import Desk
 from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Status
 from agent.domain.breaker import Breaker, BreakerState, shown_state
+from agent.domain.conversation import MAX_RATING, MIN_RATING
 from agent.domain.decision import DecideAnswer, Decision, Refused
 from agent.domain.reviews import ReviewState
-from storage import alerts, approvals, asks, breaker, decisions, deliveries, places, reviews
+from storage import (
+    alerts,
+    approvals,
+    asks,
+    breaker,
+    conversations,
+    decisions,
+    deliveries,
+    places,
+    reviews,
+)
 from storage.breaker import BreakerMissing
 from storage.transaction import Tx
 
@@ -83,6 +94,7 @@ class _State(Collector):
         with self._desk.store.transaction(write=False) as tx:
             found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx), *_questions(tx)]
             found += _slack(tx, self._desk.clock.now())
+            found.append(_ratings(tx))
             open_alerts = alerts.counts(tx)
             switch = _breaker(tx)
         yield _alerts(open_alerts)
@@ -164,6 +176,16 @@ def _questions(tx: Tx) -> Iterator[Metric]:
     number, answered = asks.counts(tx)
     yield _gauge("questions_asked", "Questions of approvers to customers and the agent.", number)
     yield _gauge("questions_answered", "Those of them that were answered.", answered)
+
+
+def _ratings(tx: Tx) -> Metric:
+    number = conversations.ratings(tx)
+    scores = GaugeMetricFamily(
+        "supportdesk_ratings", "Conversations by what the customer rated them.", labels=("score",)
+    )
+    for score in range(MIN_RATING, MAX_RATING + 1):
+        scores.add_metric((str(score),), number.get(score, 0))
+    return scores
 
 
 def _breaker(tx: Tx) -> Breaker | None:

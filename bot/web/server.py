@@ -1,6 +1,7 @@
 """The HTTP server: uvicorn, which ends open streams before it waits for their connections."""
 
 import socket
+from collections.abc import Sequence
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -15,8 +16,16 @@ _GRACEFUL_S = 3
 class WebServer(uvicorn.Server):
     """A server for one application; `run` blocks until SIGTERM, SIGINT or `should_exit`."""
 
-    def __init__(self, app: ASGIApp, hub: Hub, *, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Set up; nothing listens before `run`."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        hub: Hub,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        trusted_proxies: Sequence[str] = (),
+    ) -> None:
+        """Set up; nothing listens before `run`. X-Forwarded-For counts from trusted proxies."""
         config = uvicorn.Config(
             app,
             host=host,
@@ -27,6 +36,9 @@ class WebServer(uvicorn.Server):
             lifespan="on",
             # Nobody is served over one, whatever library there happens to be.
             ws="none",
+            # In words: without any, uvicorn would read the environment.
+            proxy_headers=bool(trusted_proxies),
+            forwarded_allow_ips=list(trusted_proxies),
             timeout_graceful_shutdown=_GRACEFUL_S,
         )
         super().__init__(config)

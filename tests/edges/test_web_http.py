@@ -225,8 +225,36 @@ def test_whoever_hurries_is_told_when_to_come_back(tmp_path: Path) -> None:
 
 def test_one_address_opens_only_so_many(tmp_path: Path) -> None:
     with running_web_on_sqlite(tmp_path, limits=RateLimits(posts_per_address=3)) as web:
-        answers = [web.post("/chat/conversations", {}).status_code for _ in range(4)]
-        assert answers == [201, 201, 201, 429]
+
+        def opens(**headers: str) -> int:
+            where = f"{web.url}/chat/conversations"
+            return web.client.post(where, json={}, headers=headers).status_code
+
+        assert [opens() for _ in range(4)] == [201, 201, 201, 429]
+        # Behind a proxy that is trusted each customer has an address; what they claim is not one.
+        forwarded = {"x-forwarded-for": "203.0.113.7"}
+        assert [opens(**forwarded) for _ in range(4)] == [201, 201, 201, 429]
+        assert opens(**{"x-forwarded-for": "198.51.100.1, 203.0.113.7"}) == 429
+        assert opens(**{"x-forwarded-for": "203.0.113.8"}) == 201
+
+
+def test_one_customer_makes_only_so_much_from_anywhere(tmp_path: Path) -> None:
+    limits = RateLimits(messages_per_conversation=30, posts_per_customer=3)
+    with running_web_on_sqlite(tmp_path, limits=limits) as web:
+        clara = web.customer("cus_clara")
+        chat = web.opens(clara)
+        body = {"client_id": CLIENT_ID, "text": "Hello"}
+        answers = [
+            web.client.post(
+                f"{chat}/messages",
+                json=body,
+                headers=clara(**{"x-forwarded-for": f"203.0.113.{n}"}),
+            ).status_code
+            for n in range(3)
+        ]
+        assert answers == [202, 202, 429]
+        assert web.post(f"{chat}/rating", {"score": 5}, clara).status_code == 429
+        assert web.opens(web.customer("cus_ben"))
 
 
 def test_the_documentation_stands_alone(web: Web) -> None:

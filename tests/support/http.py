@@ -139,7 +139,7 @@ def served(context: WebContext) -> Iterator[str]:
     """Serve the application on a free port until the block ends, then stop in good order."""
     # It listens before the server starts, so nobody has to wait for that.
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        server = WebServer(web_app(context), context.hub)
+        server = WebServer(web_app(context), context.hub, trusted_proxies=("127.0.0.1/32",))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

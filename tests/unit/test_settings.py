@@ -76,6 +76,7 @@ def test_a_name_that_is_set_to_nothing_is_not_set(monkeypatch: pytest.MonkeyPatc
         ("AUDIT_KEY", "k" * 31, "shorter than 32 bytes"),
         ("WIDGET_JWT_PUBLIC_KEY", "no key at all", ""),
         ("WIDGET_JWT_PUBLIC_KEY", "-----BEGIN PRIVATE KEY-----", "private half"),
+        ("TRUSTED_PROXIES", "10.0.0.1/8", "no address or network"),
         ("WIDGET_ORIGINS", "*", "not an origin"),
         ("WIDGET_ORIGINS", "https://shop.example/path", "write https://shop.example"),
         ("WIDGET_ORIGINS", "https://shop.example, ftp://shop.example", "ftp://shop.example"),

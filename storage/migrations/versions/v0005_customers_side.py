@@ -26,6 +26,14 @@ def upgrade() -> None:
         "ALTER TABLE conversations ADD COLUMN rating INTEGER CONSTRAINT ck_conversations_rating "
         "CHECK (rating IS NULL OR rating BETWEEN 1 AND 5)"
     )
+    op.create_index(
+        "ix_conversations_rating",
+        "conversations",
+        ["rating"],
+        unique=False,
+        sqlite_where=sa.text("rating IS NOT NULL"),
+        postgresql_where=sa.text("rating IS NOT NULL"),
+    )
     op.create_table(
         "customer_mails",
         sa.Column("id", sa.Text(), nullable=False),
@@ -62,6 +70,7 @@ def downgrade() -> None:
     """Take them away again."""
     op.drop_index("ix_customer_mails_conversation_id", table_name="customer_mails")
     op.drop_table("customer_mails")
+    op.drop_index("ix_conversations_rating", table_name="conversations")
     op.drop_column("conversations", "rating")
     for name, _ in reversed(_COLUMNS):
         op.drop_column("conversations", name)
