@@ -15,7 +15,7 @@ from agent.providers.offline_model import OfflineModel
 from agent.steps.turn import take_turn
 from storage.transaction import Store
 from tests.support.doubles import CountingIds, HandClock
-from tests.support.http import JWT_SECRET, Headers, Web, running_web, shop_token
+from tests.support.http import Headers, Web, running_web, shop_token
 
 CLIENT_ID = "5f0c7d0e-2f5b-4d58-9d5e-0d2f9f6f6a01"
 PREFIX = "/chat/conversations/{conversation_id}"
