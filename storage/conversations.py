@@ -46,6 +46,7 @@ _OF_RUN = (
     select(events).join(runs, runs.c.message_id == events.c.id).where(runs.c.id == bindparam("run"))
 )
 _BY_OUTCOME = select(events.c.id).where(events.c.outcome_key == bindparam("outcome"))
+_LANGUAGE = select(conversations.c.language).where(conversations.c.id == bindparam("conversation"))
 _LAST_SEQS = select(conversations.c.id, conversations.c.last_seq).where(
     conversations.c.id.in_(bindparam("conversation_ids", expanding=True))
 )
@@ -272,6 +273,12 @@ def rate(tx: Tx, conversation_id: ConversationId, score: int, comment: str, at: 
 def ratings(tx: Tx) -> dict[int, int]:
     """Return how many conversations were rated with each score."""
     return {row["rating"]: row["number"] for row in tx.all(_RATINGS)}
+
+
+def spoken(tx: Tx, conversation_id: ConversationId) -> Language:
+    """Return the language in which the customer reads the desk's own words."""
+    row = tx.one(_LANGUAGE, conversation=conversation_id)
+    return language_of(None if row is None else row["language"])
 
 
 def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:

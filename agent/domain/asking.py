@@ -15,9 +15,11 @@ from agent.domain.conversation import storable
 from agent.domain.deadlines import is_past
 from agent.domain.decision import RefusalCode
 from agent.domain.judgement import Denial, Lapsed, too_late
+from agent.domain.languages import ENGLISH, Language
 from agent.domain.payload import Json, Payload
 from agent.domain.roles import Actor
-from agent.domain.wording import is_for_customer, lower, request_words
+from agent.domain.wording import fenced, is_for_customer, what_text
+from agent.domain.words import words_in
 
 MIN_QUESTION, MAX_QUESTION = 5, 1_000
 # So many questions of one request may wait for their answers at a time.
@@ -92,13 +94,12 @@ def takes_answer(ended_at: datetime | None, now: datetime) -> bool:
     return ended_at is not None and now - ended_at <= LATE_ANSWERS_FOR
 
 
-def customer_words(approval: Approval, question: str) -> str:
+def customer_words(approval: Approval, question: str, language: Language = ENGLISH) -> str:
     """Return the message that puts a question to the customer, with the time in words."""
-    about = lower(request_words(approval))
-    return (
-        f"{question}\n\nPlease answer here by {approval.expires_at:%d %b %Y, %H:%M} UTC: until "
-        f"then our team can decide about the {about}."
-    )
+    words = words_in(language)
+    until = fenced(words, approval.expires_at.strftime(words.time))
+    asked = words.question.format(until=until, what=what_text(approval, language))
+    return f"{question}\n\n{asked}"
 
 
 def question_for_model(ask: Ask, approval: Approval) -> Payload:

@@ -1,35 +1,18 @@
 """What customers read about their requests, in words that are true for each outcome."""
 
-from dataclasses import dataclass
 from typing import assert_never
 
 from agent.domain.approvals import Approval, Status
+from agent.domain.languages import ENGLISH, Language
 from agent.domain.payload import Payload
+from agent.domain.words import words_in
+from agent.domain.words.shape import Thing, Words
 
-REVIEW = "needs a quick review by our team"
-MODEL_DOWN = (
-    "Sorry, I can't answer right now. Nothing is lost: please write again in a moment, "
-    "or ask for a person."
-)
-TOO_MANY_STEPS = "Sorry, I could not finish this. I have asked a colleague to take over."
+# What stands in the transcript, where the model reads it and the customer does not.
 STOPPED = "Stopped."
-HANDED_OFF = "A person from our team will take over here."
-
-
-@dataclass(frozen=True, slots=True)
-class _Effect:
-    """How an effect is spoken of: what is on its way, what came of it, what did not."""
-
-    way: str
-    done: str
-    undone: str
-
-
-_REFUND = _Effect("the payment is on its way", "has been paid", "nothing was paid")
-_EMAIL = _Effect("it is on its way", "has been sent", "nothing was sent")
-_OTHER = _Effect("it is being carried out", "has been carried out", "nothing was done")
 # What the customer never hears of: neither chip nor message.
 CONFIDENTIAL = frozenset({"flag_for_fraud"})
+_FIRST_STRONG, _POP = "\u2068", "\u2069"
 
 
 def is_for_customer(approval: Approval) -> bool:
@@ -37,94 +20,131 @@ def is_for_customer(approval: Approval) -> bool:
     return approval.tool not in CONFIDENTIAL
 
 
-def chip_text(approval: Approval, reason: str = "", *, stopped: bool = False) -> str:
+def chip_text(
+    approval: Approval, reason: str = "", language: Language = ENGLISH, *, stopped: bool = False
+) -> str:
     """Return the line on the customer's chip for the approval as it stands.
 
     `reason` is the reviewer's customer-safe sentence of a rejection; `stopped` tells that nothing
     executes at present.
     """
-    what, effect = request_words(approval), _effect(approval)
+    words = words_in(language)
+    said = _chip(words, approval, stopped=stopped).format(
+        what=_title(words, approval), way=_thing(words, approval).way
+    )
+    if not reason or approval.status not in {Status.REJECTED, Status.CANCELLED}:
+        return said
+    if approval.status is Status.REJECTED:
+        return f"{said} {fenced(words, reason)}"
+    return words.chips.with_reason.format(said=said, reason=fenced(words, reason))
+
+
+def _chip(words: Words, approval: Approval, *, stopped: bool) -> str:
+    chips = words.chips
     match approval.status:
         case Status.PENDING:
-            return f"{what}: {REVIEW}"
+            return chips.waiting
         case Status.APPROVED if stopped:
-            return f"{what}: approved, but everything is paused at the moment"
+            return chips.paused
         case Status.APPROVED | Status.EXECUTING:
-            return f"{what}: approved, {effect.way}"
+            return chips.approved
         case Status.EXECUTED:
-            return f"{what}: {f'accepted, {effect.way}' if _is_on_its_way(approval) else 'done'}"
+            return chips.accepted if is_on_its_way(approval) else chips.done
         case Status.UNKNOWN:
-            return f"{what}: approved, we are checking whether it went through"
+            return chips.unknown
         case Status.FAILED | Status.STALE:
-            return f"{what}: could not be completed"
+            return chips.failed
         case Status.REJECTED:
-            return f"{what}: declined. {reason}".rstrip()
+            return chips.declined
         case Status.EXPIRED:
-            return f"{what}: nobody decided in time"
+            return chips.expired
         case Status.SUPERSEDED:
-            return f"{what}: replaced by a changed request"
+            return chips.replaced
         case Status.CANCELLED:
-            return f"{what}: {_cancelled(approval)}{f'. {reason}' if reason else ''}"
+            return chips.withdrawn if is_withdrawn(approval) else chips.called_off
         case _:
             assert_never(approval.status)
 
 
-def outcome_text(approval: Approval, reason: str = "") -> str:
+def outcome_text(approval: Approval, reason: str = "", language: Language = ENGLISH) -> str:
     """Return the message that tells the customer an outcome when the model has no words."""
-    what, effect = lower(request_words(approval)), _effect(approval)
+    told, offer = told_text(approval, reason, language), _offer(approval, language)
+    return f"{told} {offer}".rstrip()
+
+
+def told_text(approval: Approval, reason: str = "", language: Language = ENGLISH) -> str:
+    """Return what the customer is told of an outcome, without what can be done next."""
+    words = words_in(language)
+    thing = _thing(words, approval)
+    told = _told(words, approval).format(
+        what=what_text(approval, language), way=thing.way, done=thing.done, undone=thing.undone
+    )
+    if approval.status is Status.EXECUTED:
+        return f"{told} {_edited(words, approval)}".rstrip()
+    if reason and approval.status in {Status.REJECTED, Status.CANCELLED}:
+        return f"{told} {fenced(words, reason)}"
+    return told
+
+
+def _told(words: Words, approval: Approval) -> str:
+    told = words.outcomes
     match approval.status:
         case Status.EXECUTED:
-            done = f"was accepted; {effect.way}" if _is_on_its_way(approval) else effect.done
-            return f"Good news: the {what} {done}.{_edited(approval)}"
+            return told.accepted if is_on_its_way(approval) else told.executed
         case Status.REJECTED:
-            offer = "If you like, I can pass you to a person."
-            return f"{declined_text(approval, reason)} {offer}"
+            return told.declined
         case Status.EXPIRED:
-            return f"No one decided on the {what} in time, so {effect.undone}. {_again(approval)}"
-        case Status.FAILED if came_back(approval):
-            return (
-                f"The {what} did not arrive: your bank did not take it, so the money has not "
-                "reached you. I can pass you to a person who looks into it."
-            )
+            return told.expired
         case Status.FAILED:
-            return (
-                f"The {what} could not be completed and {effect.undone}. "
-                "I can pass you to a person who looks into it."
-            )
+            return told.came_back if came_back(approval) else told.failed
         case Status.STALE:
-            return (
-                f"The {what} was not carried out because something changed in the meantime; "
-                f"{effect.undone}. {_again(approval)}"
-            )
+            return told.stale
         case Status.UNKNOWN:
-            return f"The {what} is approved; we are still checking whether it went through."
+            return told.unknown
         case Status.CANCELLED:
-            because = f" {reason}" if reason else ""
-            return f"The {what} was {_cancelled(approval)}; {effect.undone}.{because}"
+            return told.withdrawn if is_withdrawn(approval) else told.called_off
         case Status.SUPERSEDED:
-            return f"The {what} was replaced by a changed request."
+            return told.replaced
         case Status.PENDING | Status.APPROVED | Status.EXECUTING:
-            return f"The {what} {REVIEW}."
+            return told.waiting
         case _:
             assert_never(approval.status)
 
 
-def declined_text(approval: Approval, reason: str = "") -> str:
-    """Return the sentence that a request was declined, with the reviewer's reason."""
-    because = f" {reason}" if reason else ""
-    return f"Our team has declined the {lower(request_words(approval))}.{because}"
-
-
-def _again(approval: Approval) -> str:
+def _offer(approval: Approval, language: Language) -> str:
     """Return what can be done next; what people had changed is not asked for a second time."""
-    if approval.is_edited:
-        return "I can pass you to a person."
-    return "You can ask again, or I can pass you to a person."
+    offers = words_in(language).offers
+    match approval.status:
+        case Status.REJECTED:
+            return offers.person_if_liked
+        case Status.FAILED:
+            return offers.person_looks
+        case Status.EXPIRED | Status.STALE:
+            return offers.person if approval.is_edited else offers.again_or_person
+        case _:
+            return ""
 
 
-def _is_on_its_way(approval: Approval) -> bool:
+def declined_text(approval: Approval, reason: str = "", language: Language = ENGLISH) -> str:
+    """Return the sentence that a request was declined, with the reviewer's reason."""
+    words = words_in(language)
+    told = words.outcomes.declined.format(what=what_text(approval, language))
+    return f"{told} {fenced(words, reason)}" if reason else told
+
+
+def is_on_its_way(approval: Approval) -> bool:
     """Tell whether the provider has accepted it and not finished."""
     return (approval.result or {}).get("provider_status") == "pending"
+
+
+def is_withdrawn(approval: Approval) -> bool:
+    """Tell of a cancelled request whether nobody had decided yet."""
+    return approval.decided_at is None
+
+
+def fenced(words: Words, text: str) -> str:
+    """Return what is put into a sentence, fenced off where it may run in the other direction."""
+    return f"{_FIRST_STRONG}{text}{_POP}" if words.isolates and text else text
 
 
 def known_words(approval: Approval) -> str:
@@ -132,32 +152,43 @@ def known_words(approval: Approval) -> str:
     what = request_words(approval)
     if approval.status is Status.EXECUTED:
         return f"{what} went through."
-    return f"{what} did not go through: {_effect(approval).undone}."
+    return f"{what} did not go through: {_thing(words_in(ENGLISH), approval).undone}."
 
 
 def request_words(approval: Approval) -> str:
-    """Return what was asked for, e.g. `Refund of 160.00 USD on order ORD-1001`."""
-    order = "" if approval.order_id is None else f" about order {approval.order_id}"
+    """Return in English what was asked for, e.g. `Refund of 160.00 USD on order ORD-1001`."""
+    return _title(words_in(ENGLISH), approval)
+
+
+def what_text(approval: Approval, language: Language = ENGLISH) -> str:
+    """Return what was asked for as it stands in the middle of a sentence."""
+    words = words_in(language)
+    title = _title(words, approval)
+    return title if words.capitals else lower(title)
+
+
+def _title(words: Words, approval: Approval) -> str:
+    thing = _thing(words, approval)
+    pattern = thing.title if approval.order_id is None else thing.title_on
+    amount = "" if approval.amount is None else str(approval.amount)
+    return pattern.format(
+        amount=fenced(words, amount), order=fenced(words, approval.order_id or "")
+    )
+
+
+def _thing(words: Words, approval: Approval) -> Thing:
     match approval.tool:
         case "issue_refund" if approval.amount is not None:
-            return f"Refund of {approval.amount} on order {approval.order_id}"
+            return words.refund
         case "send_email":
-            return f"E-mail{order}"
+            return words.email
         case _:
-            return f"Request{order}"
+            return words.other
 
 
 def came_back(approval: Approval) -> bool:
     """Tell whether the provider had made the refund and lost it again later."""
     return (approval.result or {}).get("provider_status") == "failed"
-
-
-def _effect(approval: Approval) -> _Effect:
-    return {"issue_refund": _REFUND, "send_email": _EMAIL}.get(approval.tool, _OTHER)
-
-
-def _cancelled(approval: Approval) -> str:
-    return "withdrawn" if approval.decided_at is None else "called off by our team"
 
 
 def lower(words: str) -> str:
@@ -213,13 +244,19 @@ def edit_for_model(approval: Approval, editor_reason: str) -> Payload:
     }
 
 
+def _cancelled(approval: Approval) -> str:
+    return "withdrawn" if is_withdrawn(approval) else "called off by our team"
+
+
 def _open(payload: Payload) -> Payload:
     """Return a payload without what its own recipients do not see."""
     return {name: value for name, value in payload.items() if name != "bcc"}
 
 
-def _edited(approval: Approval) -> str:
+def _edited(words: Words, approval: Approval) -> str:
     original, amount = approval.original_amount, approval.amount
     if not approval.is_edited or original is None or amount is None or original == amount:
         return ""
-    return f" Our team changed the amount from {original} to {amount}."
+    return words.outcomes.edited.format(
+        original=fenced(words, str(original)), amount=fenced(words, str(amount))
+    )

@@ -175,10 +175,11 @@ def _tell_customer(
 ) -> None:
     """Put a question into a conversation's log, and let its run know what was asked there."""
     message_id, key = desk.ids.new("msg"), _told_key(row, listener.conversation_id)
+    language = conversations.spoken(tx, listener.conversation_id)
     data: Payload = {
         "message_id": message_id,
         "role": "staff",
-        "text": customer_words(approval, row.question),
+        "text": customer_words(approval, row.question, language),
         "approval_id": approval.id,
         "question": row.question,
         "answer_by": approval.expires_at.isoformat().replace("+00:00", "Z"),

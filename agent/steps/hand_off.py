@@ -9,9 +9,11 @@ from agent.domain.audit import AuditType
 from agent.domain.conversation import EventType, RunState
 from agent.domain.deadlines import TURN_LEASE
 from agent.domain.ids import CustomerId
+from agent.domain.languages import ENGLISH
 from agent.domain.payload import Json, Payload
 from agent.domain.roles import Channel
-from agent.domain.wording import HANDED_OFF, request_words
+from agent.domain.wording import request_words
+from agent.domain.words import words_in
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import slack_message
 from storage import approvals, audit, conversations, decisions, outbox, runs
@@ -30,7 +32,9 @@ def hand_off(desk: Desk, turn: Turn, reason: str, rejections: int = 0) -> Payloa
     The trail has every reason, also one that comes when a person has been asked already.
     `rejections` is how often people have said no.
     """
-    result: Payload = {"ok": True, "status": "handed_off", "message": HANDED_OFF}
+    # What the model is told is in English, whatever the customer reads.
+    told = words_in(ENGLISH).handed_off
+    result: Payload = {"ok": True, "status": "handed_off", "message": told}
     customer = (
         None if turn.customer_id is None else desk.shop.customer(CustomerId(turn.customer_id))
     )
@@ -41,7 +45,8 @@ def hand_off(desk: Desk, turn: Turn, reason: str, rejections: int = 0) -> Payloa
         runs.set_state(tx, turn.run_id, RunState.ESCALATED, now)
         first = conversations.mark_handed_off(tx, turn.conversation_id)
         if first:
-            shown: Payload = {"text": HANDED_OFF}
+            language = conversations.spoken(tx, turn.conversation_id)
+            shown: Payload = {"text": words_in(language).handed_off}
             entry = Entry(desk.ids.new("msg"), EventType.HAND_OFF, shown, run_id=turn.run_id)
             conversations.append(tx, turn.conversation_id, now, entry)
         if first or reason == MAX_REVISIONS_EXCEEDED:

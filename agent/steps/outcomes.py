@@ -10,7 +10,7 @@ from agent.domain.audit import AuditType
 from agent.domain.conversation import CHIP, EventType
 from agent.domain.escalation import Level
 from agent.domain.ids import ConversationId
-from agent.domain.payload import Payload
+from agent.domain.payload import Json, Payload
 from agent.domain.roles import Channel
 from agent.domain.wording import chip_text, is_for_customer, outcome_for_model, outcome_text
 from agent.ports import DeliveryKind
@@ -58,7 +58,7 @@ def show(tx: Tx, desk: Desk, approval: Approval, now: datetime, telling: Telling
     messages = [] if approval.automatic else _for_slack(desk, approval, quiet=telling.quiet)
     if telling.run and approval.status in _TOLD:
         messages += [
-            _for_run(desk, approval, one, telling)
+            _for_run(tx, desk, approval, one, telling)
             for one in listeners
             if one.conversation_id != telling.heard_in
         ]
@@ -87,10 +87,14 @@ def show_chip_in(
 ) -> None:
     """Append the chip of the approval as it stands to one conversation's log."""
     stopped = approval.status is Status.APPROVED and breaker.is_stopped(tx)
+    language = conversations.spoken(tx, listener.conversation_id)
     chip: Payload = {
         "approval_id": approval.id,
         "status": CHIP[approval.status],
-        "text": chip_text(approval, reason, stopped=stopped),
+        "text": chip_text(approval, reason, language, stopped=stopped),
+        "tool": approval.tool,
+        "order_id": approval.order_id,
+        "amount": _money(approval),
     }
     if approval.superseded_by is not None:
         chip["replaced_by"] = approval.superseded_by
@@ -98,6 +102,13 @@ def show_chip_in(
         desk.ids.new("msg"), EventType.APPROVAL, chip, run_id=listener.run_id
     )
     conversations.append(tx, listener.conversation_id, now, entry)
+
+
+def _money(approval: Approval) -> Json:
+    amount = approval.amount
+    if amount is None:
+        return None
+    return {"minor": amount.minor, "currency": amount.currency, "display": str(amount)}
 
 
 def note_for_run(desk: Desk, approval: Approval, key: str, told: Payload) -> Message:
@@ -233,7 +244,9 @@ def ping_update(desk: Desk, approval: Approval, mark: str) -> Message:
     return slack_message(desk, DeliveryKind.PING_UPDATE, key, body, approval)
 
 
-def _for_run(desk: Desk, approval: Approval, listener: Listener, telling: Telling) -> Message:
+def _for_run(
+    tx: Tx, desk: Desk, approval: Approval, listener: Listener, telling: Telling
+) -> Message:
     own = listener.conversation_id == approval.conversation_id
     suffix = "" if own else f":{listener.conversation_id}"
     key = f"outcome:{approval.id}:{approval.status}{suffix}"
@@ -243,6 +256,7 @@ def _for_run(desk: Desk, approval: Approval, listener: Listener, telling: Tellin
     if not is_for_customer(approval):
         # The model would answer the customer, who must not hear of it.
         return note_for_run(desk, approval, key, told)
+    language = conversations.spoken(tx, listener.conversation_id)
     return Message(
         id=desk.ids.new("out"),
         lane="turn",
@@ -250,7 +264,7 @@ def _for_run(desk: Desk, approval: Approval, listener: Listener, telling: Tellin
         key=key,
         body={
             "told": told,
-            "text": outcome_text(approval, telling.reason),
+            "text": outcome_text(approval, telling.reason, language),
             "outcome": approval.status.value,
             "call_id": listener.call_id,
         },

@@ -1,5 +1,6 @@
 """The customer reads how it went: the model's words where it has some, else true words of ours."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from agent.desk import Desk
@@ -7,9 +8,11 @@ from agent.domain.approvals import Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import ChatMessage, EventType, RunState
 from agent.domain.deadlines import TURN_LEASE
+from agent.domain.languages import Language
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
-from agent.domain.wording import MODEL_DOWN, STOPPED, is_for_customer, outcome_text
+from agent.domain.wording import STOPPED, is_for_customer, outcome_text
+from agent.domain.words import words_in
 from agent.ports import ChatAnswer
 from storage import approvals, audit, conversations, outbox, runs
 from storage.conversations import Entry
@@ -17,12 +20,16 @@ from storage.runs import Turn
 from storage.transaction import Tx
 
 
+def _model_down(language: Language) -> str:
+    return words_in(language).model_down
+
+
 def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
     """Store the model's words as the customer's message and end the turn."""
-    text = answer.text.strip() or _fallback(turn)
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
+        text = answer.text.strip() or _fallback(tx, turn)
         runs.append(tx, turn, now, ChatMessage("assistant", text))
         fact = audit.Fact(
             AuditType.MODEL_ANSWERED,
@@ -36,9 +43,17 @@ def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
 
 
 def tell_failed(
-    desk: Desk, turn: Turn, problem: str, words: str = MODEL_DOWN, *, instead: bool = False
+    desk: Desk,
+    turn: Turn,
+    problem: str,
+    words: Callable[[Language], str] = _model_down,
+    *,
+    instead: bool = False,
 ) -> None:
-    """Tell the truth without the model: the stored outcome, else `words`, or these `instead`."""
+    """Tell the truth without the model: the stored outcome, else `words`, or these `instead`.
+
+    `words` says something in the customer's language.
+    """
     outcome = turn.row.kind == "outcome"
     with desk.store.transaction() as tx:
         now = desk.clock.now()
@@ -49,8 +64,10 @@ def tell_failed(
             for a in approvals.of_run(tx, turn.run_id)
             if is_for_customer(a) and a.status is not Status.SUPERSEDED
         ]
-        known = "\n".join(outcome_text(one) for one in asked) or words
-        text = words if instead else (_fallback(turn) if outcome else known)
+        language = conversations.spoken(tx, turn.conversation_id)
+        excuse = words(language)
+        known = "\n".join(outcome_text(one, language=language) for one in asked) or excuse
+        text = excuse if instead else (_fallback(tx, turn) if outcome else known)
         runs.append(tx, turn, now, ChatMessage("assistant", text))
         _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
         end(tx, desk, turn, now, None if outcome else RunState.FAILED, error=problem)
@@ -93,8 +110,10 @@ def end(
     audit.append(tx, turn.run_id, now, fact)
 
 
-def _fallback(turn: Turn) -> str:
-    return str(turn.row.body["text"]) if turn.row.kind == "outcome" else MODEL_DOWN
+def _fallback(tx: Tx, turn: Turn) -> str:
+    if turn.row.kind == "outcome":
+        return str(turn.row.body["text"])
+    return _model_down(conversations.spoken(tx, turn.conversation_id))
 
 
 def _say(tx: Tx, desk: Desk, turn: Turn, now: datetime, text: str, finish: str) -> None:

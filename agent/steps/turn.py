@@ -8,6 +8,7 @@ import json
 import logging
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import takewhile
 
 from agent.desk import Desk, Lane
@@ -28,10 +29,12 @@ from agent.domain.deadlines import REJECTIONS_COUNT_FOR, TURN_LEASE, backoff
 from agent.domain.decision import Refused
 from agent.domain.errors import FenceLost, InvalidInput, ModelUnavailable
 from agent.domain.ids import ApprovalId, CustomerId
+from agent.domain.languages import Language
 from agent.domain.payload import Payload
 from agent.domain.risk import Refusal, Refuse
 from agent.domain.roles import Channel
-from agent.domain.wording import TOO_MANY_STEPS, declined_text, is_for_customer
+from agent.domain.wording import declined_text, is_for_customer
+from agent.domain.words import words_in
 from agent.ports import ChatAnswer, ChatRequest, ToolSpec
 from agent.steps import gate, reply, resume, tell
 from agent.steps.ask import QUESTION_TURN
@@ -134,7 +137,11 @@ def _pass_on(desk: Desk, turn: Turn, reason: str, problem: str) -> None:
         reply.agent_is_silent(desk, turn, problem)
         return
     hand_off(desk, turn, reason)
-    tell.tell_failed(desk, turn, problem, TOO_MANY_STEPS)
+    tell.tell_failed(desk, turn, problem, _too_many_steps)
+
+
+def _too_many_steps(language: Language) -> str:
+    return words_in(language).too_many_steps
 
 
 def _give_up(desk: Desk, turn: Turn) -> None:
@@ -160,8 +167,8 @@ def _escalate(desk: Desk, turn: Turn) -> bool:
     hand_off(desk, turn, MAX_REVISIONS_EXCEEDED, rejections)
     told = turn.row.body["told"]
     reason = str(told.get("reason", "")) if isinstance(told, dict) else ""
-    words = declined_text(rejected, reason)
-    tell.tell_failed(desk, turn, MAX_REVISIONS_EXCEEDED, words, instead=True)
+    declined = partial(declined_text, rejected, reason)
+    tell.tell_failed(desk, turn, MAX_REVISIONS_EXCEEDED, declined, instead=True)
     return True
 
 

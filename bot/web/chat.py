@@ -218,7 +218,7 @@ def withdraw_request(
     return {
         "approval_id": answer.id,
         "status": CHIP[answer.status],
-        "text": chip_text(answer),
+        "text": chip_text(answer, language=conversation.language),
     }
 
 
