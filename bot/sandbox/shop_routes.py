@@ -83,7 +83,7 @@ def shop_routes(sandbox: ShopSandbox) -> APIRouter:
         customer = sandbox.shop.customer(CustomerId(body.customer_id))
         if customer is None:
             raise Refused(404, "not_found", f"there is no customer {body.customer_id}")
-        return {"token": _sign(customer, sandbox)}
+        return {"token": sign(customer, sandbox)}
 
     @router.get("/payments")
     def payments() -> list[dict[str, object]]:
@@ -154,7 +154,8 @@ def _refund(refund: ProviderRefund) -> dict[str, object]:
     }
 
 
-def _sign(customer: Customer, sandbox: ShopSandbox) -> str:
+def sign(customer: Customer, sandbox: ShopSandbox) -> str:
+    """Return the shop's token for a customer, good for 15 minutes."""
     now = sandbox.clock.now()
     claims = {
         "sub": customer.id,

@@ -14,6 +14,7 @@ from bot.web import (
     corrections,
     docs,
     health,
+    integrators,
     reviews,
     runs,
     slack_events,
@@ -59,6 +60,7 @@ def web_app(context: WebContext) -> FastAPI:
         webhooks.router,
         health.router,
         docs.router,
+        integrators.router,
     ):
         app.include_router(router)
     above = tuple(app.router.routes)

@@ -19,6 +19,7 @@ from bot.sandbox.cast import PEOPLE
 from bot.sandbox.payments_faults import FaultyPayments
 from bot.sandbox.problems import answer_problems
 from bot.sandbox.shop_routes import ShopSandbox, shop_routes
+from bot.sandbox.shop_session import session_routes
 from storage.transaction import Store
 from tests.support.doubles import START, CountingIds, HandClock
 from tests.support.order_export import small_export
@@ -42,19 +43,17 @@ def client(
     seed_demo_shop(store, clock.now())
     app = FastAPI()
     answer_problems(app)
-    app.include_router(
-        shop_routes(
-            ShopSandbox(
-                people=PEOPLE,
-                api_tokens={"ana": "token of ana"},
-                jwt_secret=SECRET,
-                shop=EmbeddedShop(store),
-                ledger=LedgerPayments(store, clock, ids),
-                faults=payments,
-                clock=clock,
-            )
-        )
+    shop = ShopSandbox(
+        people=PEOPLE,
+        api_tokens={"ana": "token of ana"},
+        jwt_secret=SECRET,
+        shop=EmbeddedShop(store),
+        ledger=LedgerPayments(store, clock, ids),
+        faults=payments,
+        clock=clock,
     )
+    app.include_router(shop_routes(shop))
+    app.include_router(session_routes(shop))
     with TestClient(app) as client:
         yield client
 
@@ -235,3 +234,23 @@ def test_a_bad_search_is_refused(client: TestClient, query: str) -> None:
     answer = client.get(f"/shop/customers?{query}")
     assert answer.status_code == 422
     assert query.partition("=")[0] in answer.json()["detail"]
+
+
+def test_the_shop_gives_its_pages_a_token_for_whoever_is_signed_in(client: TestClient) -> None:
+    assert client.get("/shop/session").json() == {"customer": None}
+    assert client.post("/shop/desk-token").status_code == 204
+    nobody = client.post("/shop/sign-in", json={"customer_id": "cus_nobody"})
+    assert nobody.status_code == 404
+
+    signed_in = client.post("/shop/sign-in", json={"customer_id": "cus_clara"})
+    assert signed_in.json()["customer"]["name"] == "Clara Nguyen"
+    for trait in ("HttpOnly", "SameSite=strict", "Path=/sandbox/shop"):
+        assert trait in signed_in.headers["set-cookie"]
+    # The cookie's path is the one under which the sandbox has these routes.
+    cookie = {"cookie": f"shopstream_customer={signed_in.cookies['shopstream_customer']}"}
+    assert client.get("/shop/session", headers=cookie).json() == signed_in.json()
+    token = client.post("/shop/desk-token", headers=cookie).json()["token"]
+    claims = jwt.decode(token, SECRET, ["HS256"], {"verify_exp": False}, audience="supportdesk")
+    assert claims["sub"] == "cus_clara"
+
+    assert "Max-Age=0" in client.post("/shop/sign-out", json={}).headers["set-cookie"]

@@ -124,12 +124,14 @@ def running_web(
 
 
 @contextmanager
-def running_web_on_sqlite(folder: Path, **changes: Any) -> Iterator[Web]:
+def running_web_on_sqlite(
+    folder: Path, clock: HandClock | None = None, **changes: Any
+) -> Iterator[Web]:
     """Run a server over a new SQLite file, for tests that are not about the database."""
     engine = open_engine(f"sqlite:///{folder / 'desk.db'}")
     schema.upgrade(engine)
     store = Store(engine)
-    with running_web(store, HandClock(), CountingIds(), **changes) as web:
+    with running_web(store, clock or HandClock(), CountingIds(), **changes) as web:
         yield web
     store.close()
 
