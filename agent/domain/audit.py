@@ -39,6 +39,7 @@ class AuditType(StrEnum):
     DECISION_REFUSED = "decision.refused"
     EXECUTION_CLAIMED = "execution.claimed"
     EXECUTION_ENDED = "execution.ended"
+    EXECUTION_FINISHED = "execution.finished"
     EXECUTION_UNKNOWN = "execution.unknown"
     EXECUTION_RETURNED = "execution.returned"
     EXECUTION_SETTLED = "execution.settled"

@@ -20,9 +20,10 @@ from agent.steps import breaker as breaker_step
 from agent.steps import review
 from agent.steps.alerts import end_alert, raise_alert, raise_corrupt, unknown_subject
 from agent.steps.answers import Ending, judge_answer
+from agent.steps.finish import finish
 from agent.steps.outcomes import Telling, show
 from agent.steps.votes import still_approved
-from agent.tools.effects import Effect, EffectAnswer, Reading, question_about
+from agent.tools.effects import Effect, EffectAnswer, Reading, Recorded, question_about
 from agent.tools.order_facts import pause_of
 from agent.tools.refunds import own_left_out
 from agent.tools.registry import EFFECTS
@@ -125,6 +126,8 @@ def settle(desk: Desk, claimed: Approval, answer: EffectAnswer, *, in_turn: bool
         attempts.end(tx, claimed, now, ending.outcome, ending.answer)
         if ending.event is None:
             _note_contradiction(tx, desk, current, ending, now)
+            if current.status is Status.EXECUTED and _is_final(answer):
+                return finish(tx, desk, current, ending.answer, now)
             return _look_later(tx, current, ending)
         moved = _move(tx, current, ending)
         if moved.automatic and moved.amount is not None and moved.status in _OF_THE_BREAKER:
@@ -144,6 +147,10 @@ def settle(desk: Desk, claimed: Approval, answer: EffectAnswer, *, in_turn: bool
     for lane in (Lane.SLACK, Lane.TURN):
         desk.wake(lane)
     return moved
+
+
+def _is_final(answer: EffectAnswer) -> bool:
+    return isinstance(answer, Recorded) and answer.done and answer.settled
 
 
 def _tell_came_back(tx: Tx, desk: Desk, moved: Approval, now: datetime) -> None:

@@ -26,6 +26,7 @@ from agent.steps import breaker as breaker_step
 from agent.steps.alerts import raise_alert, unknown_subject
 from agent.steps.escalate import wake
 from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt, settle
+from agent.steps.finish import finish
 from agent.steps.outcomes import Telling, show
 from agent.steps.repeat import forget_answers
 from agent.tools.effects import EffectAnswer, Recorded
@@ -192,8 +193,10 @@ def _keep(desk: Desk, approval: Approval, record: Payload | None, wake_at: datet
     with desk.store.transaction() as tx:
         current = approvals.lock(tx, approval.id)
         if current.status is Status.EXECUTED:
-            result = current.result if record is None else record
-            approvals.shift_locked(tx, current, None, result=result, wake_at=wake_at)
+            if record is None:
+                approvals.shift_locked(tx, current, None, wake_at=wake_at)
+            else:
+                finish(tx, desk, current, record, desk.clock.now())
 
 
 def _look_again_later(desk: Desk, approval: Approval, *, absent: bool) -> tuple[Approval, bool]:

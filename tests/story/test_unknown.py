@@ -20,8 +20,10 @@ from agent.ports import (
     RefundRequest,
 )
 from agent.steps.execute import execute
+from agent.steps.hear import ProviderEvent, hear
 from agent.steps.sweep import sweep
 from bot.sandbox.payments_faults import FaultKind, FaultyPayments
+from tests.story.orders import owner_of
 from tests.story.test_execute import DyingPayments, Killed, ScriptedPayments, with_payments
 from tests.story.ways import (
     about,
@@ -272,7 +274,33 @@ def test_a_provider_that_is_still_at_it_is_asked_every_hour(story: Story) -> Non
     after = story.approval(row.id)
     assert (after.status, after.wake_at) == (_S.EXECUTED, None)
     assert (after.result or {})["provider_status"] == "succeeded"
-    assert [chip.data["status"] for chip in chips(story, row)].count("done") == 1
+    # Accepted is not paid: the customer reads the one, and later the other.
+    told = [str(chip.data["text"]) for chip in chips(story, row) if chip.data["status"] == "done"]
+    assert [words.partition(": ")[2] for words in told] == [
+        "accepted, the payment is on its way",
+        "done",
+    ]
+    assert story.trail().count("execution.finished") == 1
+
+
+def test_the_providers_own_word_finishes_what_it_had_accepted(story: Story) -> None:
+    slow = Slow(story.payments, wait=lambda _s: None)
+    desk = with_payments(story, slow)
+    chat = story.opens_chat(owner_of(story, "ORD-1001"))
+    desk.asks_refund(chat, "20.00")
+    row = story.only(_S.EXECUTED)
+    assert row.automatic
+    slow.status = ProviderStatus.SUCCEEDED
+    for number in range(2):
+        hear(desk.desk, ProviderEvent(f"evt_{number}", "refund.updated", row.id))
+    after = story.approval(row.id)
+    assert (after.status, after.wake_at) == (_S.EXECUTED, None)
+    told = [str(chip.data["text"]) for chip in chips(story, row)]
+    assert [words.partition(": ")[2] for words in told] == [
+        "accepted, the payment is on its way",
+        "done",
+    ]
+    assert story.trail().count("execution.finished") == 1
 
 
 def test_money_that_comes_back_is_told_and_may_be_paid_again(story: Story) -> None:
