@@ -196,6 +196,7 @@ _HEARD_IN = (
     )
     .order_by(approvals.c.id)
 )
+_LATEST_HEARD_IN = _HEARD_IN.order_by(None).order_by(approvals.c.id.desc()).limit(bindparam("most"))
 _OF_CONVERSATION = (
     select(approvals)
     .where(approvals.c.conversation_id == bindparam("conversation"))
@@ -473,6 +474,14 @@ def open_of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Appro
 def heard_in(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:
     """Return all approvals that the conversation asked for or joined, oldest first."""
     return readable(tx.all(_HEARD_IN, conversation=conversation_id))
+
+
+def latest_heard_in(tx: Tx, conversation_id: ConversationId, limit: int) -> tuple[Approval, ...]:
+    """Return the newest of them, oldest first, with every one that still waits."""
+    latest = readable(tx.all(_LATEST_HEARD_IN, conversation=conversation_id, most=limit))
+    waiting = open_of_conversation(tx, conversation_id)
+    found = {one.id: one for one in (*latest, *waiting)}
+    return tuple(found[key] for key in sorted(found))
 
 
 def of_conversation(tx: Tx, conversation_id: ConversationId) -> tuple[Approval, ...]:

@@ -106,6 +106,16 @@ _ATTACH = (
     )
     .values(customer_id=bindparam("customer"), anonymous_hash=None)
 )
+_FIRST_WORDS = (
+    select(events.c.data)
+    .where(
+        events.c.conversation_id == bindparam("conversation"),
+        events.c.type == "message",
+        events.c.client_id.is_not(None),
+    )
+    .order_by(events.c.seq)
+    .limit(1)
+)
 _CUSTOMER_WORDS = (
     select(events.c.data)
     .where(
@@ -304,6 +314,12 @@ def customer_words(
         _CUSTOMER_WORDS, conversation=conversation_id, limit=limit, until=to_micros(until)
     )
     return tuple(str(json.loads(row["data"])["text"]) for row in reversed(rows))
+
+
+def first_words(tx: Tx, conversation_id: ConversationId) -> str:
+    """Return the customer's first message, empty when there is none."""
+    row = tx.one(_FIRST_WORDS, conversation=conversation_id)
+    return "" if row is None else str(json.loads(row["data"])["text"])
 
 
 def _sent(row: Row) -> SentMessage:

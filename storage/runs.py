@@ -110,6 +110,9 @@ _TAIL = (
     .order_by(messages.c.position.desc())
     .limit(bindparam("most"))
 )
+_LENGTH = select(conversations.c.last_position).where(
+    conversations.c.id == bindparam("conversation")
+)
 _OF_RUN = (
     select(messages).where(messages.c.run_id == bindparam("run")).order_by(messages.c.position)
 )
@@ -276,6 +279,14 @@ def tail(tx: Tx, conversation_id: ConversationId, limit: int) -> tuple[ChatMessa
     """Return the transcript's last messages, oldest first."""
     rows = tx.all(_TAIL, conversation=conversation_id, most=limit)
     return tuple(_message(row) for row in reversed(rows))
+
+
+def length(tx: Tx, conversation_id: ConversationId) -> int:
+    """Return how many messages the transcript has; raises LookupError."""
+    row = tx.one(_LENGTH, conversation=conversation_id)
+    if row is None:
+        raise LookupError(conversation_id)
+    return int(row["last_position"])
 
 
 def transcript_of(tx: Tx, run_id: RunId) -> tuple[ChatMessage, ...]:

@@ -31,6 +31,7 @@ from agent.domain.errors import FenceLost, InvalidInput, ModelUnavailable
 from agent.domain.ids import ApprovalId, CustomerId
 from agent.domain.languages import Language
 from agent.domain.payload import Payload
+from agent.domain.recap import MAX_ENDED, recap
 from agent.domain.risk import Refusal, Refuse
 from agent.domain.roles import Channel
 from agent.domain.wording import declined_text, is_for_customer
@@ -217,10 +218,22 @@ def _what_it_answers(turn: Turn) -> tuple[ChatMessage, ...]:
 
 
 def _look(desk: Desk, turn: Turn) -> tuple[tuple[ChatMessage, ...], bool]:
-    """Return the transcript's tail, and whether the customer asked to stop."""
+    """Return the transcript as far as it is shown, and whether the customer asked to stop."""
     with desk.store.transaction(write=False) as tx:
         stopped = runs.is_stopped(tx, turn)
-        return runs.tail(tx, turn.conversation_id, MAX_PROMPT_MESSAGES), stopped
+        tail = runs.tail(tx, turn.conversation_id, MAX_PROMPT_MESSAGES)
+        return (*_before(tx, turn, len(tail)), *tail), stopped
+
+
+def _before(tx: Tx, turn: Turn, shown: int) -> tuple[ChatMessage, ...]:
+    """Return what stands for the messages that the prompt has no room for."""
+    left_out = runs.length(tx, turn.conversation_id) - shown
+    if left_out == 0:
+        return ()
+    beginning = conversations.first_words(tx, turn.conversation_id)
+    requests = approvals.latest_heard_in(tx, turn.conversation_id, MAX_ENDED)
+    told = recap(left_out, beginning, requests)
+    return (ChatMessage("system", json.dumps(told, ensure_ascii=False)),)
 
 
 def _prompt(transcript: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:

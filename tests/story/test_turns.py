@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from agent.desk import Lane
 from agent.domain.approvals import Status
-from agent.domain.conversation import RunState
+from agent.domain.conversation import MAX_PROMPT_MESSAGES, RunState
 from agent.domain.deadlines import TURN_LEASE
 from agent.domain.errors import FenceLost, InvalidInput
 from agent.domain.ids import ConversationId, CustomerId, RunId
@@ -436,3 +436,30 @@ class Breaking(ScriptedModel):
     def complete(self, request: ChatRequest) -> ChatAnswer:
         """Break."""
         raise RuntimeError(f"planned, after {len(request.messages)} messages")
+
+
+def test_a_long_conversation_keeps_what_it_began_with_and_what_waits(story: Story) -> None:
+    chat = story.opens_chat(owner_of(story, "ORD-1001"))
+    story.asks_refund(chat, "160.00")
+    waiting = story.only(Status.PENDING)
+    declined = story.proposes(chat, story.refund_call("9999.00", call_id="call_2"))
+    assert declined[0]["ok"] is False
+    for number in range(20):
+        story.model.says(f"Answer {number}.")
+        story.says(chat, f"Question {number}?")
+    shown = story.model.asked[-1].messages
+    told = json.loads(shown[1].content)
+    # The instructions, what stands for the beginning, and the newest of the transcript.
+    assert len(shown) == 1 + 1 + MAX_PROMPT_MESSAGES
+    assert told["customer_began_with"] == "refund 160.00 on ORD-1001"
+    assert told["messages_left_out"] == 7
+    assert told["requests"] == [
+        {
+            "approval_id": waiting.id,
+            "what": "Refund of 160.00 USD on order ORD-1001",
+            "status": "pending",
+            "waiting": True,
+        }
+    ]
+    with pytest.raises(LookupError), story.desk.store.transaction(write=False) as tx:
+        runs.length(tx, ConversationId("cnv_none"))
