@@ -21,7 +21,7 @@ from sqlalchemy import Engine, make_url
 from starlette.routing import Mount
 from typing_extensions import override
 
-from agent.desk import Desk, Lane
+from agent.desk import CustomerMail, Desk, Lane
 from agent.domain.deadlines import EXECUTION_LEASE
 from agent.domain.errors import InvalidInput
 from agent.domain.heartbeats import WATCH, patience_with
@@ -44,7 +44,7 @@ from agent.steps.check import check_click
 from agent.steps.digest import daily_digest
 from agent.steps.execute import execute_due
 from agent.steps.heads import Seal, sign_heads
-from agent.steps.page import send_pages
+from agent.steps.mail import send_mail
 from agent.steps.sweep import sweep
 from agent.steps.turn import take_turn
 from agent.steps.verify import Witness
@@ -270,6 +270,7 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
         replica=replica,
         wake=wake,
         oncall_mail=settings.oncall_mail,
+        customer_mail=_customer_mail(settings),
     )
     if settings.is_sandbox:
         seed_demo_shop(store, clock.now())
@@ -295,6 +296,19 @@ def _mailer(settings: Settings, store: Store, clock: Clock) -> Mailer:
     if settings.smtp_url is not None:
         return SmtpMailer(read_smtp_url(settings.smtp_url.get_secret_value()), sender)
     return SinkMailer(store, clock, sender) if settings.is_sandbox else NoMailer()
+
+
+def _customer_mail(settings: Settings) -> CustomerMail | None:
+    if settings.mail_unread_after_s == 0:
+        return None
+    page = settings.shop_url or settings.public_url
+    if page is None and settings.is_sandbox:
+        page = f"http://{_url_host(settings.host)}:{settings.port}/shop"
+    return CustomerMail(
+        after=timedelta(seconds=settings.mail_unread_after_s),
+        link=None if page is None else f"{page}#support-desk",
+        reply_to=settings.mail_reply_to or settings.mail_from,
+    )
 
 
 def _sandbox_server(core: Core, wakeups: Wakeups) -> DeskServer:
@@ -407,7 +421,7 @@ def _assemble(
         Lane.SLACK: partial(announce, desk, side.notifier, Pace()),
         Lane.CLICK: partial(check_click, desk, side.metrics.count_decision),
         Lane.HOME: HomeWatch(desk).refresh,
-        Lane.MAIL: partial(send_pages, desk),
+        Lane.MAIL: partial(send_mail, desk),
     }
     scheduled: tuple[Job, ...] = (
         Job("sweep", core.settings.sweep_interval_s, partial(sweep, desk)),

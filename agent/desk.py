@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from agent.domain.policy import Policy
@@ -21,11 +22,25 @@ class Lane(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CustomerMail:
+    """How customers hear by mail what they have not read in the chat.
+
+    A mail leaves `after` the news; `link` is a page of the shop with the chat, `reply_to` where
+    answers go, as MAIL_FROM is written.
+    """
+
+    after: timedelta
+    link: str | None = None
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Desk:
     """Everything a step may reach. `replica` names this process in leases and heartbeats.
 
     `wake` rouses the workers of a lane after a commit; losing it loses no work, only time.
     `oncall_mail` are the addresses of people on call, for when Slack itself is the trouble.
+    Without `customer_mail` customers hear of outcomes in the chat alone.
     """
 
     store: Store
@@ -41,3 +56,4 @@ class Desk:
     replica: str
     wake: Callable[[Lane], None]
     oncall_mail: tuple[str, ...] = ()
+    customer_mail: CustomerMail | None = None

@@ -218,7 +218,9 @@ class Payments(Protocol):
 class Mail:
     """One e-mail as it leaves; `message_id` is fixed per approval and the same for every try.
 
-    It has no angle brackets; `body` is plain text.
+    It has no angle brackets, nor have `references`, the mails that it belongs with, the oldest
+    first. `body` is plain text, `html` the same once more for those who read that. Answers go to
+    `reply_to`, an address as MAIL_FROM is written, where that is not the sender.
     """
 
     message_id: str
@@ -228,6 +230,9 @@ class Mail:
     subject: str
     body: str
     date: datetime
+    html: str | None = None
+    reply_to: str | None = None
+    references: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +316,7 @@ class DeliveryKind(StrEnum):
     ANSWER = "answer"
     EPHEMERAL = "ephemeral"
     HAND_OFF = "hand_off"
+    MAIL_LINE = "mail_line"
     REVIEW = "review"
     REVIEW_UPDATE = "review_update"
     ALERT = "alert"

@@ -105,6 +105,12 @@ def _http_url(text: str) -> str:
     return text
 
 
+def _page(text: str) -> str:
+    if "#" in text or not text.isprintable() or " " in text:
+        raise ValueError("holds a blank or a #: the mails' links add #support-desk themselves")
+    return _http_url(text)
+
+
 def _known_database(url: SecretStr) -> SecretStr:
     if not url.get_secret_value().startswith(_DATABASES):
         raise ValueError("starts with sqlite:/// or postgresql://")
@@ -186,6 +192,7 @@ Origins = Annotated[
 Networks = Annotated[
     tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_split)
 ]
+PageUrl = Annotated[str, AfterValidator(_page)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 SmtpUrl = Annotated[SecretStr, AfterValidator(_smtp_url)]
 MailSender = Annotated[str, AfterValidator(_sender)]
@@ -245,6 +252,11 @@ class Settings(BaseSettings):
 
     smtp_url: SmtpUrl | None = None
     mail_from: MailSender | None = None
+    mail_reply_to: MailSender | None = None
+    # 0: customers hear of outcomes in the chat alone.
+    mail_unread_after_s: Annotated[int, Field(ge=0, le=604_800)] = 300
+    # The page of the shop with the chat: where the links in mails lead.
+    shop_url: PageUrl | None = None
     oncall_mail: MailRecipients = ()
 
     audit_key: AuditKey | None = None

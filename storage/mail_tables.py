@@ -34,6 +34,6 @@ customer_mails = Table(
     # What the server said, where it refused the mail.
     Column("problem", Text),
     UniqueConstraint("approval_id", "outcome", "recipient"),
-    CheckConstraint("state IN ('waiting','sent','read','failed')", name="state"),
+    CheckConstraint("state IN ('waiting','sent','read','overtaken','failed')", name="state"),
     Index("ix_customer_mails_conversation_id", "conversation_id"),
 )

@@ -70,7 +70,7 @@ class Message:
     """A message to add; `key` is unique among those on their way.
 
     `place` is where in Slack it goes, as far as pacing and pauses are concerned; `about` is what it
-    draws there, such as a card.
+    draws there, such as a card. It leaves from `due`, at once without one.
     """
 
     id: str
@@ -83,6 +83,7 @@ class Message:
     approval_id: ApprovalId | None = None
     place: str = ""
     about: str | None = None
+    due: datetime | None = None
 
 
 def add(tx: Tx, at: datetime, *messages: Message) -> None:
@@ -110,7 +111,7 @@ def add(tx: Tx, at: datetime, *messages: Message) -> None:
                 "attempts": 0,
                 "ambiguous": 0,
                 "created_at": micros,
-                "next_at": micros,
+                "next_at": micros if m.due is None else to_micros(m.due),
             }
             for m in fresh
         ),

@@ -55,6 +55,8 @@ class AuditType(StrEnum):
     QUESTION_ANSWERED = "question.answered"
     QUESTION_UNANSWERED = "question.unanswered"
     CUSTOMER_TOLD = "customer.told"
+    CUSTOMER_MAILED = "customer.mailed"
+    CUSTOMER_MAIL_FAILED = "customer.mail_failed"
     HANDED_OFF = "conversation.handed_off"
     CONVERSATION_RATED = "conversation.rated"
     BREAKER_OPENED = "breaker.opened"

@@ -4,7 +4,16 @@ import unicodedata
 
 # Controls (a line break in a header begins another header), halves of characters, line separators.
 _HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_KEPT = frozenset("\n\u200c\u200d")
 _BREAKS = dict.fromkeys(map(ord, "\t\r\n\u2028\u2029"))
+
+
+def readable(text: str) -> str:
+    """Return a text without what a mail may not hold or a reader would not see.
+
+    Line breaks stay, and the joiners without which some scripts cannot be written.
+    """
+    return "".join(char if char.isprintable() or char in _KEPT else " " for char in text)
 
 
 def is_mail_line(text: str) -> bool:

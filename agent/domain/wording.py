@@ -160,6 +160,11 @@ def request_words(approval: Approval) -> str:
     return _title(words_in(ENGLISH), approval)
 
 
+def name_of(approval: Approval, language: Language = ENGLISH) -> str:
+    """Return in one word what kind of thing was asked for, e.g. `Refund`."""
+    return _thing(words_in(language), approval).name
+
+
 def what_text(approval: Approval, language: Language = ENGLISH) -> str:
     """Return what was asked for as it stands in the middle of a sentence."""
     words = words_in(language)

@@ -1,5 +1,6 @@
 """An e-mail as it goes over the wire: checked, encoded, its hidden recipients left out."""
 
+import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _SENDER = re.compile(
 )
 _MESSAGE_ID = re.compile(rf"{_LOCAL}@{_HOST}")
 _MOST_CHARACTERS = 254
+_BOUNDARY = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,19 @@ def compose(mail: Mail, sender: Sender) -> Letter:
     recipients = tuple(dict.fromkeys((*to, *cc, *bcc)))
     if not recipients:
         raise InvalidInput("to", "nobody is to receive it")
-    if not _MESSAGE_ID.fullmatch(mail.message_id) or len(mail.message_id) > _MOST_CHARACTERS:
-        raise InvalidInput("message_id", "is not of the form left@right")
+    for one in (mail.message_id, *mail.references):
+        if not _MESSAGE_ID.fullmatch(one) or len(one) > _MOST_CHARACTERS:
+            raise InvalidInput("message_id", "is not of the form left@right")
     head = {
         "From": _mailbox(sender),
         "To": _listed(to),
         "Cc": _listed(cc),
+        "Reply-To": None if mail.reply_to is None else _mailbox(read_sender(mail.reply_to)),
         "Subject": _subject(mail.subject),
         "Date": format_datetime(mail.date.astimezone(UTC)),
         "Message-ID": f"<{mail.message_id}>",
+        "In-Reply-To": f"<{mail.references[-1]}>" if mail.references else None,
+        "References": f"{_CRLF} ".join(f"<{one}>" for one in mail.references) or None,
         # No absence note or other machine answers it (RFC 3834; the second is Exchange's own).
         "Auto-Submitted": "auto-generated",
         "X-Auto-Response-Suppress": "All",
@@ -101,7 +107,7 @@ def compose(mail: Mail, sender: Sender) -> Letter:
     return Letter(
         sender=sender.address,
         recipients=recipients,
-        raw=written.encode() + _content(mail.body),
+        raw=written.encode() + _content(mail),
         international=not all(address.isascii() for address in recipients),
     )
 
@@ -146,10 +152,15 @@ def _encoded(text: str, name: str) -> str:
     return Header(text, "utf-8", maxlinelen=_LONGEST_LINE, header_name=name).encode(linesep=_CRLF)
 
 
-def _content(body: str) -> bytes:
-    """Return the headers of the text, an empty line, and the text."""
-    if not is_mail_text(body):
+def _content(mail: Mail) -> bytes:
+    """Return the headers of the content, an empty line, and the text, alone or with its twin."""
+    if not is_mail_text(mail.body) or not is_mail_text(mail.html or ""):
         raise InvalidInput("body", "holds a control character")
     message = EmailMessage(policy=_SEVEN_BITS)
-    message.set_content(body)
+    message.set_content(mail.body)
+    if mail.html is not None:
+        message.add_alternative(mail.html, subtype="html")
+        # Every try is the same to the byte; no encoded text holds "=_".
+        digest = hashlib.sha256(mail.message_id.encode()).hexdigest()
+        message.set_boundary(f"=_{digest[:_BOUNDARY]}")
     return message.as_bytes()

@@ -210,7 +210,7 @@ def _withdraw(
         fact = audit.Fact(
             AuditType.APPROVAL_WITHDRAWN, customer_id, Channel.CHAT, data, approval.id
         )
-        show(tx, desk, cancelled, now, Telling(heard_in=heard_in))
+        show(tx, desk, cancelled, now, Telling(heard_in=heard_in, by_customer=True))
         audit.append(tx, approval.run_id, now, fact)
         return cancelled
 

@@ -14,6 +14,7 @@ from agent.domain.payload import Json, Payload
 from agent.domain.roles import Channel
 from agent.domain.wording import chip_text, is_for_customer, outcome_for_model, outcome_text
 from agent.ports import DeliveryKind
+from agent.steps.owe_mail import owe_mail
 from storage import audit, breaker, conversations, joins, outbox
 from storage.joins import Listener
 from storage.outbox import Message
@@ -40,7 +41,8 @@ class Telling:
 
     `category` is the reviewer's of a rejection; runs hear it, the customer does not. `quiet`
     redraws the card and says nothing, for what everybody has read already. `heard_in` is a
-    conversation whose turn under way learns it in another way.
+    conversation whose turn under way learns it in another way. `by_customer`: they did it
+    themselves, and need no mail about it.
     """
 
     reason: str = ""
@@ -48,13 +50,16 @@ class Telling:
     run: bool = True
     quiet: bool = False
     heard_in: ConversationId | None = None
+    by_customer: bool = False
 
 
 def show(tx: Tx, desk: Desk, approval: Approval, now: datetime, telling: Telling) -> None:
     """Write all that follows from the approval's new status, in the transaction of the change."""
     listeners = listeners_of(tx, approval)
     if is_for_customer(approval) and not telling.quiet:
-        show_chip(tx, desk, approval, now, telling.reason)
+        shown = show_chip(tx, desk, approval, now, telling.reason)
+        if not telling.by_customer:
+            owe_mail(tx, desk, approval, now, telling.reason, shown)
     messages = [] if approval.automatic else _for_slack(desk, approval, quiet=telling.quiet)
     if telling.run and approval.status in _TOLD:
         messages += [
@@ -76,16 +81,23 @@ def listeners_of(tx: Tx, approval: Approval) -> tuple[Listener, ...]:
     return tuple(found[conversation] for conversation in sorted(found))
 
 
-def show_chip(tx: Tx, desk: Desk, approval: Approval, now: datetime, reason: str = "") -> None:
-    """Append the chip of the approval as it stands to the log of each conversation it is in."""
-    for one in listeners_of(tx, approval):
-        show_chip_in(tx, desk, approval, one, now, reason)
+def show_chip(
+    tx: Tx, desk: Desk, approval: Approval, now: datetime, reason: str = ""
+) -> dict[ConversationId, int]:
+    """Append the chip of the approval as it stands to the log of each conversation it is in.
+
+    Returns the seq that it has in each of them.
+    """
+    return {
+        one.conversation_id: show_chip_in(tx, desk, approval, one, now, reason)
+        for one in listeners_of(tx, approval)
+    }
 
 
 def show_chip_in(
     tx: Tx, desk: Desk, approval: Approval, listener: Listener, now: datetime, reason: str = ""
-) -> None:
-    """Append the chip of the approval as it stands to one conversation's log."""
+) -> int:
+    """Append the chip of the approval as it stands to one conversation's log; return its seq."""
     stopped = approval.status is Status.APPROVED and breaker.is_stopped(tx)
     language = conversations.spoken(tx, listener.conversation_id)
     chip: Payload = {
@@ -101,7 +113,7 @@ def show_chip_in(
     entry = conversations.Entry(
         desk.ids.new("msg"), EventType.APPROVAL, chip, run_id=listener.run_id
     )
-    conversations.append(tx, listener.conversation_id, now, entry)
+    return conversations.append(tx, listener.conversation_id, now, entry)
 
 
 def _money(approval: Approval) -> Json:
@@ -177,6 +189,7 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
             | DeliveryKind.QUESTION
             | DeliveryKind.ANSWER
             | DeliveryKind.HAND_OFF
+            | DeliveryKind.MAIL_LINE
         ):
             return places.APPROVALS
         case DeliveryKind.PING_LINE | DeliveryKind.DAILY_DIGEST:
@@ -212,6 +225,7 @@ def about_of(kind: DeliveryKind, body: Payload, approval: Approval | None) -> st
             | DeliveryKind.PING
             | DeliveryKind.PING_UPDATE
             | DeliveryKind.PING_LINE
+            | DeliveryKind.MAIL_LINE
         ):
             return None if approval is None else f"card:{approval.id}"
         case DeliveryKind.REVIEW | DeliveryKind.REVIEW_UPDATE:

@@ -3,9 +3,10 @@
 import logging
 from datetime import datetime, timedelta
 
-from agent.desk import Desk
+from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
-from agent.domain.deadlines import DELIVERY_LEASE, backoff
+from agent.domain.deadlines import backoff
+from agent.domain.mail_text import readable
 from agent.domain.roles import Channel
 from agent.ports import Declined, Mail, MailAccepted
 from storage import audit, deliveries, outbox
@@ -15,7 +16,7 @@ from storage.transaction import Tx
 
 _LOG = logging.getLogger(__name__)
 
-LANE = "mail"
+PAGE = "page"
 _BASE = timedelta(seconds=5)
 _DOMAIN = "supportdesk"
 
@@ -26,24 +27,20 @@ def page(tx: Tx, desk: Desk, now: datetime, subject: str, text: str) -> bool:
         return False
     message = Message(
         id=desk.ids.new("out"),
-        lane=LANE,
-        kind="page",
+        lane=Lane.MAIL,
+        kind=PAGE,
         key=f"page:{desk.ids.new('out')}",
-        body={"to": list(desk.oncall_mail), "subject": subject, "text": _readable(text)},
+        body={"to": list(desk.oncall_mail), "subject": subject, "text": readable(text)},
     )
     outbox.add(tx, now, message)
     return True
 
 
-def send_pages(desk: Desk) -> bool:
-    """Send the page that is due first; False when none was.
+def send_page(desk: Desk, taken: Taken) -> None:
+    """Send a page that is due.
 
     A page whose answer was lost is sent again under its Message-ID: better twice than not at all.
     """
-    with desk.store.transaction() as tx:
-        taken = deliveries.take(tx, LANE, desk.replica, desk.clock.now(), DELIVERY_LEASE)
-    if taken is None:
-        return False
     answer = desk.mailer.send(_mail(taken.row))
     with desk.store.transaction() as tx:
         now = desk.clock.now()
@@ -56,7 +53,6 @@ def send_pages(desk: Desk) -> bool:
                 wait = backoff(taken.row.attempts, base=_BASE, jitter=desk.ids.jitter())
                 deliveries.again(tx, taken, now + wait, answer.problem, ambiguous=True)
                 _LOG.warning("a page to people on call did not leave: %s", answer.problem)
-    return True
 
 
 def _give_up(tx: Tx, desk: Desk, taken: Taken, problem: str, now: datetime) -> None:
@@ -65,11 +61,6 @@ def _give_up(tx: Tx, desk: Desk, taken: Taken, problem: str, now: datetime) -> N
     data = {"kind": taken.row.kind, "key": taken.row.key, "problem": problem[:500]}
     fact = audit.Fact(AuditType.DELIVERY_FAILED, desk.replica, Channel.EMAIL, {**data})
     audit.append(tx, None, now, fact)
-
-
-def _readable(text: str) -> str:
-    """Return the text without what a mail may not hold; what Slack says may hold anything."""
-    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
 
 
 def _mail(row: OutboxRow) -> Mail:

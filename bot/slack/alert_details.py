@@ -51,7 +51,9 @@ _MESSAGES: dict[str, str] = {
     DeliveryKind.PING_LINE: "A line below a reminder",
     DeliveryKind.DIGEST: "The digest of what waits",
     DeliveryKind.DAILY_DIGEST: "The digest of the day",
+    DeliveryKind.MAIL_LINE: "A line about a mail to a customer",
     "page": "A mail to people on call",
+    "customer_mail": "A mail to a customer",
 }
 
 

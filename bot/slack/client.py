@@ -122,6 +122,7 @@ class SlackNotifier(Notifier):
                 | DeliveryKind.PING_LINE
                 | DeliveryKind.QUESTION
                 | DeliveryKind.ANSWER
+                | DeliveryKind.MAIL_LINE
             ) as line:
                 return self._posting.reply(delivery, self._line(delivery, line))
             case DeliveryKind.EPHEMERAL | DeliveryKind.HOME:
@@ -145,6 +146,7 @@ class SlackNotifier(Notifier):
             DeliveryKind.PING_LINE,
             DeliveryKind.QUESTION,
             DeliveryKind.ANSWER,
+            DeliveryKind.MAIL_LINE,
         ],
     ) -> Note:
         """Return a line for the thread of a card."""
@@ -154,6 +156,8 @@ class SlackNotifier(Notifier):
                 return notices.thread_line(view, Status(str(body["status"])))
             case DeliveryKind.PING_LINE:
                 return ping_line()
+            case DeliveryKind.MAIL_LINE:
+                return notices.mail_line(view, str(body["problem"]))
             case DeliveryKind.QUESTION:
                 return asked_lines.question_line(view, str(body["ask_id"]))
             case DeliveryKind.ANSWER:

@@ -88,6 +88,13 @@ def thread_line(view: ApprovalView, status: Status) -> Note:
     return Note(blocks, fallback(f"{look.sign} {words}"))
 
 
+def mail_line(view: ApprovalView, problem: str) -> Note:
+    """Return the line that says that the customer could not be told by mail, and why."""
+    words = clip(visible(f"{phrase(view.approval)}: no mail reaches the customer."), _PLAIN)
+    why = quote(clip(visible(problem), _PLAIN))
+    return Note([rich(line(emoji("email"), word(f" {words}")), why)], fallback(words))
+
+
 def _actors(view: ApprovalView, status: Status) -> str:
     approval = view.approval
     closer = closed_by(approval) if status is approval.status else None

@@ -19,7 +19,7 @@ from agent.domain.policy import read_policy
 from agent.domain.roles import Identity, Role
 from agent.ports import Delivered, Delivery, DeliveryAnswer, MessageRef, NoAnswer, Notifier
 from agent.steps.announce import next_announcement
-from agent.steps.page import send_pages
+from agent.steps.mail import send_mail
 from bot.slack.channels import check_channels
 from bot.slack.client import SlackNotifier, web_client
 from storage import alerts, approvals, cards
@@ -114,7 +114,7 @@ def open_alerts(story: SlackStory) -> dict[AlertKind, str]:
 
 def pages(story: SlackStory) -> list[str]:
     """Send what is due by mail and return the subjects of every page so far."""
-    while send_pages(story.desk):
+    while send_mail(story.desk):
         pass
     return [mail.envelope.subject for mail in story.mails() if mail.envelope.to == (PAGER,)]
 

@@ -34,7 +34,7 @@ from agent.ports import (
 from agent.providers.sink_mail import NoMailer
 from agent.steps.alerts import raise_alert
 from agent.steps.announce import announce, next_announcement
-from agent.steps.page import send_pages
+from agent.steps.mail import send_mail
 from agent.steps.trouble import report_gone
 from storage import cards, deliveries, outbox, places
 from tests.story.test_races import at_once, other
@@ -77,7 +77,7 @@ def paged(story: Story) -> Story:
 
 def pages(story: Story) -> list[str]:
     """Send the pages that are due, and return the subjects of all so far."""
-    while send_pages(story.desk):
+    while send_mail(story.desk):
         pass
     return [mail.envelope.subject for mail in story.mails()]
 
@@ -531,14 +531,14 @@ def test_a_page_that_does_not_leave_is_sent_again_and_one_refused_is_kept(story:
     report_gone(story.desk, "app_uninstalled \u202e\n<http://x>")
     for wait in (0, 5, 10):
         story.clock.advance(seconds=wait)
-        assert send_pages(story.desk)
-        assert not send_pages(story.desk)
+        assert send_mail(story.desk)
+        assert not send_mail(story.desk)
     assert len({mail.message_id for mail in mailer.sent}) == 1
     assert all(mail.to == (PAGER,) and "\u202e" not in mail.body for mail in mailer.sent)
     story.clock.advance(minutes=1)
     story.delivers()
-    assert send_pages(story.desk)
-    assert not send_pages(story.desk)
+    assert send_mail(story.desk)
+    assert not send_mail(story.desk)
     with story.desk.store.transaction(write=False) as tx:
         assert deliveries.stuck_for(tx) == ({"kind": "page", "problem": "550: no such user"},)
         assert deliveries.next_of(tx, "mail") is None
@@ -548,7 +548,7 @@ def test_a_page_that_does_not_leave_is_sent_again_and_one_refused_is_kept(story:
 def test_without_a_way_for_mail_nobody_is_paged(story: Story) -> None:
     for desk in (replace(story.desk, oncall_mail=(PAGER,), mailer=NoMailer()), story.desk):
         report_gone(desk, "app_uninstalled")
-        assert not send_pages(desk)
+        assert not send_mail(desk)
     assert [alert.kind for alert in story.open_alerts()] == [AlertKind.SLACK_TROUBLE]
 
 

@@ -72,6 +72,7 @@ ENGLISH = Words(
         subject="{name}: {status}",
         subject_on="{name} for order {order}: {status}",
         greeting="Hello {name},",
+        hello="Hello,",
         amount="Amount",
         order="Order",
         status="Status",

@@ -79,6 +79,7 @@ class Mails:
     subject: str
     subject_on: str
     greeting: str
+    hello: str
     amount: str
     order: str
     status: str

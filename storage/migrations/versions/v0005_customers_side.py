@@ -46,7 +46,8 @@ def upgrade() -> None:
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("problem", sa.Text(), nullable=True),
         sa.CheckConstraint(
-            "state IN ('waiting','sent','read','failed')", name=op.f("ck_customer_mails_state")
+            "state IN ('waiting','sent','read','overtaken','failed')",
+            name=op.f("ck_customer_mails_state"),
         ),
         sa.ForeignKeyConstraint(
             ["conversation_id"],
