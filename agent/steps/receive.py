@@ -104,7 +104,13 @@ def _store(
         entry = Entry(
             id=message_id,
             type=EventType.MESSAGE,
-            data={"message_id": message_id, "role": "customer", "text": text},
+            # The client knows by its own id which of its messages this is.
+            data={
+                "message_id": message_id,
+                "client_id": client_id,
+                "role": "customer",
+                "text": text,
+            },
             run_id=run_id,
             client_id=client_id,
         )

@@ -19,6 +19,7 @@ from bot.web import (
     runs,
     slack_events,
     webhooks,
+    widget_files,
 )
 from bot.web.beneath import Beneath
 from bot.web.context import WebContext
@@ -61,6 +62,7 @@ def web_app(context: WebContext) -> FastAPI:
         health.router,
         docs.router,
         integrators.router,
+        widget_files.router,
     ):
         app.include_router(router)
     above = tuple(app.router.routes)

@@ -1,0 +1,575 @@
+// @ts-check
+/** One customer's conversation with the desk: it draws nothing and survives everything. */
+
+import { Bell } from "./bell.js";
+import { Backoff, Refused, onHope, talk } from "./http.js";
+import { Identity } from "./identity.js";
+import { Log } from "./log.js";
+import { Queue, Store } from "./queue.js";
+import { follow } from "./stream.js";
+import { Tabs } from "./tabs.js";
+
+/**
+ * @typedef {"connecting" | "live" | "reconnecting" | "offline" | "signin" | "gone" | "blocked"} Connection
+ *
+ * @typedef {object} Listener
+ * @property {() => void} wipe nothing of what is shown may stay
+ * @property {(event: any, isNew: boolean) => void} event a stored event, once and in order
+ * @property {() => void} changed anything else is different
+ */
+
+const QUICK_TRIES = 5;
+const BLOCKED_AFTER = 3;
+const READ_AFTER_MS = 250;
+
+export class Session {
+  /** @type {Connection} */
+  connection = "connecting";
+  /** @type {string | null} */
+  id = null;
+  log = new Log();
+  queue = new Queue(() => this.#queued());
+  #life = new AbortController();
+  /** @type {Identity} */
+  #identity;
+  /** Whose conversation is shown: null before it is known. @type {string | null} */
+  #who = null;
+  /** @type {Tabs | null} */
+  #tabs = null;
+  #isHistory = false;
+  #wasLive = false;
+  #readTimer = 0;
+  #bell = new Bell();
+
+  /**
+   * @param {{base: URL, tokenUrl: string | null, language: string}} place
+   * @param {Listener} listener
+   */
+  constructor(place, listener) {
+    this.place = place;
+    this.listener = listener;
+    this.store = new Store(`support-desk ${place.base.host} `);
+    this.#identity = new Identity(place.tokenUrl);
+  }
+
+  /** Whether somebody is signed in: a visitor has no requests to withdraw. */
+  get isCustomer() {
+    return Boolean(this.#who);
+  }
+
+  /** Begin, or begin again with what is shown. */
+  async start() {
+    this.close();
+    const life = new AbortController();
+    this.#life = life;
+    this.connection = "connecting";
+    onHope(life.signal, ({ type, persisted = false }) => this.#hope(type, persisted));
+    window.addEventListener("offline", () => this.#connect("offline"), { signal: life.signal });
+    document.addEventListener("visibilitychange", () => this.#stand(), { signal: life.signal });
+    document.addEventListener("securitypolicyviolation", (event) => this.#blocked(event), {
+      signal: life.signal,
+    });
+    const backoff = new Backoff();
+    while (!life.signal.aborted) {
+      try {
+        await this.#identify(life.signal);
+        await this.#resume(life.signal);
+        this.#stand(true);
+        return;
+      } catch (error) {
+        this.#failed(error, life.signal, backoff.attempts);
+        await backoff.wait(life.signal);
+      }
+    }
+  }
+
+  /** Talk to nobody any more. */
+  close() {
+    this.#life.abort();
+    this.#tabs?.close();
+    this.#tabs = null;
+    this.#bell.ring();
+  }
+
+  /** Somebody else uses this browser now: keep nothing, and ask anew who it is. */
+  async reset() {
+    this.#tabs?.say({ kind: "reset" });
+    await this.#anew();
+  }
+
+  /** Try again at once, whatever stood in the way. */
+  async reconnect() {
+    this.#identity.forget();
+    await this.start();
+  }
+
+  /** The page names another place to get tokens from. @param {string | null} tokenUrl */
+  identify(tokenUrl) {
+    this.place.tokenUrl = tokenUrl;
+    this.#identity = new Identity(tokenUrl);
+    void this.start();
+  }
+
+  /** Send a text; it is queued at once, whoever is asked for whatever meanwhile. @param {string} text */
+  send(text) {
+    const item = this.queue.add(sendable(text));
+    this.#tabs?.say({ kind: "queue", items: [item] });
+    this.#stand();
+  }
+
+  /** Try again what failed: the desk knows its id. @param {string} id */
+  retry(id) {
+    this.queue.change(id, { state: "waiting", problem: undefined });
+    this.#tabs?.say({ kind: "change", id, change: { state: "waiting", problem: undefined } });
+    this.#stand();
+  }
+
+  /** Take an unsent message back. @param {string} id */
+  discard(id) {
+    this.queue.drop((item) => item.id === id);
+    this.#tabs?.say({ kind: "drop", id });
+  }
+
+  async stop() {
+    await this.#post("/stop", {});
+  }
+
+  /** @param {string} approvalId */
+  async withdraw(approvalId) {
+    await this.#post(`/approvals/${approvalId}/withdraw`, {});
+  }
+
+  /** @param {number} score @param {string} comment */
+  async rate(score, comment) {
+    await this.#post("/rating", comment ? { score, comment } : { score });
+  }
+
+  /** The customer sees the end of the log. */
+  read() {
+    const seq = this.log.lastSeq;
+    if (this.log.unread > 0) {
+      this.#heardRead(seq);
+      this.#tabs?.say({ kind: "read", seq });
+      clearTimeout(this.#readTimer);
+      const tell = () => this.#post("/read", { seq: this.log.readSeq }).catch(() => {});
+      this.#readTimer = setTimeout(tell, READ_AFTER_MS);
+    }
+  }
+
+  // --- who it is, and which conversation
+
+  /** @param {AbortSignal} signal */
+  async #identify(signal) {
+    await this.#identity.token();
+    signal.throwIfAborted();
+    const who = this.#identity.sub;
+    const before = this.#who ?? this.store.get("who");
+    if (before && before !== who) {
+      if (!who && this.#who) {
+        // Signed out, or signed in for too long: the shop tells which by reset().
+        throw new Refused(401);
+      }
+      this.#wipe();
+    }
+    const isFirst = this.#who === null;
+    this.#who = who;
+    this.store.set("who", who);
+    const name = `support-desk ${this.place.base.href} ${who}`;
+    this.#tabs?.close();
+    this.#tabs = new Tabs(name, (message) => this.#hear(message), (signal) => this.#lead(signal));
+    if (isFirst) {
+      this.queue.merge(this.store.get("queue") ?? [], true);
+    }
+    this.#tabs.say({ kind: "hello" });
+  }
+
+  /** @param {AbortSignal} signal */
+  async #resume(signal) {
+    const visitor = this.store.get("visitor");
+    let id = this.id;
+    if (visitor && this.#who) {
+      const body = { anonymous_token: visitor.token };
+      await this.#call(`/${visitor.id}/attach`, { body }).catch(ignoreRefused);
+      this.store.set("visitor", null);
+      id = visitor.id;
+    }
+    if (this.#who || visitor) {
+      const listed = await this.#call("").catch((error) => {
+        if (error.status === 401 && !this.#who) {
+          // The desk knows nothing of this visitor any more.
+          this.store.set("visitor", null);
+          this.#forget();
+          return null;
+        }
+        throw error;
+      });
+      const { items } = listed ?? { items: [] };
+      const found = items.find((/** @type {any} */ one) => one.conversation_id === id) ?? items[0];
+      if (found) {
+        this.#adopt(found);
+        await this.#catchUp();
+      } else if (this.id) {
+        this.#forget();
+      }
+    }
+    if (!signal.aborted) {
+      this.#connect("live");
+    }
+  }
+
+  /** @param {any} found an item of the list */
+  #adopt({ conversation_id: id, read_seq: read = 0 }) {
+    if (this.id && this.id !== id) {
+      this.#forget();
+    }
+    this.id = id;
+    this.log.readSeq = Math.max(this.log.readSeq, read);
+    this.#bell.ring();
+  }
+
+  /** Another conversation than the one that is shown. */
+  #forget() {
+    this.id = null;
+    this.log = new Log();
+    this.listener.wipe();
+  }
+
+  async #anew() {
+    this.#wipe();
+    this.#identity = new Identity(this.place.tokenUrl);
+    await this.start();
+  }
+
+  #wipe() {
+    this.#who = null;
+    this.queue.items = [];
+    for (const key of ["who", "queue", "visitor"]) {
+      this.store.set(key, null);
+    }
+    this.#forget();
+    this.listener.changed();
+  }
+
+  // --- the tab that leads
+
+  /** Lead while there is somebody to look or something to wait for. */
+  #stand(isNow = false) {
+    const isBusy = this.log.isThinking || this.log.pending.size > 0 || this.queue.head !== null;
+    if (!document.hidden || isBusy) {
+      this.#tabs?.stand(!document.hidden && isNow);
+    } else {
+      this.#tabs?.rest();
+    }
+    this.#bell.ring();
+  }
+
+  /** @param {AbortSignal} signal */
+  async #lead(signal) {
+    const end = () => this.#bell.ring();
+    signal.addEventListener("abort", end);
+    const follows = async () => {
+      await this.#bell.until(() => this.id, signal);
+      await follow(
+        {
+          open: (cut) => this.#open(cut),
+          catchUp: () => this.#catchUp(true),
+          take: (event) => signal.aborted || this.#take(event, true),
+          state: (state) => this.#connect(state),
+        },
+        signal,
+      );
+    };
+    const parts = [this.#drain(signal), follows()];
+    await Promise.all(parts).catch((error) => this.#failed(error, signal, 0));
+    // What was refused for good is not tried again by itself; the lead stays here.
+    await this.#bell.until(() => false, signal);
+  }
+
+  /** Send one after the other; what failed holds up what came later. @param {AbortSignal} signal */
+  async #drain(signal) {
+    const backoff = new Backoff();
+    for (;;) {
+      const item = await this.#bell.until(() => this.queue.head, signal);
+      if (!item) {
+        return;
+      }
+      try {
+        await this.#deliver(item);
+        backoff.attempts = 0;
+      } catch (error) {
+        if (signal.aborted) {
+          return;
+        }
+        if (error.status === 401) {
+          throw error;
+        }
+        if (!this.id) {
+          this.#failed(error, signal, backoff.attempts);
+        }
+        if (error.isFinal) {
+          this.#tell(item.id, { state: "failed", problem: error.message });
+        } else if (backoff.attempts >= QUICK_TRIES) {
+          backoff.attempts = 0;
+          this.#tell(item.id, { state: "failed" });
+        } else {
+          await backoff.wait(signal, error.retryAfter);
+        }
+      }
+    }
+  }
+
+  /** @param {import("./queue.js").Item} item */
+  async #deliver({ id, text }) {
+    const { language } = this.place;
+    const life = this.#life.signal;
+    if (!this.id) {
+      const made = await this.#call("", { body: { language } });
+      life.throwIfAborted();
+      const { conversation_id: conversation, anonymous_token: token } = made;
+      if (token) {
+        this.store.set("visitor", { id: conversation, token });
+      }
+      this.#adopt(made);
+      this.#tabs?.say({ kind: "conversation", made });
+    }
+    const { seq } = await this.#post("/messages", { client_id: id, text, language });
+    life.throwIfAborted();
+    this.#tell(id, { state: "sent", seq });
+    this.#dropShown();
+  }
+
+  /** @param {string} id @param {any} change */
+  #tell(id, change) {
+    this.queue.change(id, change);
+    this.#tabs?.say({ kind: "change", id, change });
+  }
+
+  // --- what is heard
+
+  /** @param {any} event @param {boolean} isLive */
+  #take(event, isLive) {
+    this.#tabs?.say({ kind: "event", event });
+    this.#hearEvent(event, isLive);
+  }
+
+  /** @param {any} event @param {boolean} isLive */
+  #hearEvent(event, isLive) {
+    if (event.seq === undefined) {
+      this.log.hear(event);
+    } else if (isLive && event.seq > this.log.lastSeq + 1) {
+      // This tab has missed some.
+      void this.#catchUp().catch(() => {});
+      return;
+    } else if (this.log.take(event)) {
+      const mine = event.data.client_id;
+      this.queue.drop((item) => item.id === mine || item.seq === event.seq);
+      this.listener.event(event, !this.#isHistory);
+      this.#stand();
+    }
+    this.listener.changed();
+  }
+
+  /** Take every event that is stored since. */
+  async #catchUp(isForAll = false) {
+    const { log } = this;
+    const isFirst = log.lastSeq === 0;
+    for (;;) {
+      const after = log.lastSeq;
+      const { events } = await this.#call(`/${this.id}/events?after=${after}`);
+      if (log !== this.log) {
+        return;
+      }
+      this.#isHistory = isFirst;
+      for (const event of events) {
+        if (isForAll) {
+          this.#take(event, false);
+        } else {
+          this.#hearEvent(event, false);
+        }
+      }
+      this.#isHistory = false;
+      if (events.length === 0 || this.log.lastSeq === after) {
+        this.#dropShown();
+        return;
+      }
+    }
+  }
+
+  #dropShown() {
+    this.queue.drop(({ seq }) => seq !== undefined && seq <= this.log.lastSeq);
+  }
+
+  /** Hear another tab. @param {any} message */
+  #hear(message) {
+    const { kind, id, change } = message;
+    if (kind === "hello") {
+      this.#tabs?.say({ kind: "queue", items: this.queue.unsent });
+      if (this.log.draft) {
+        const { run_id, text } = this.log.draft;
+        const event = { type: "delta", data: { run_id, offset: 0, text } };
+        this.#tabs?.say({ kind: "event", event });
+      }
+    } else if (kind === "event") {
+      this.#hearEvent(message.event, true);
+    } else if (kind === "queue") {
+      this.queue.merge(message.items);
+    } else if (kind === "change") {
+      this.queue.change(id, change);
+      this.#dropShown();
+    } else if (kind === "drop") {
+      this.queue.drop((item) => item.id === id);
+    } else if (kind === "read") {
+      this.#heardRead(message.seq);
+    } else if (kind === "conversation") {
+      this.#adopt(message.made);
+      void this.#catchUp().catch(() => {});
+    } else if (kind === "state") {
+      this.#show(message.state);
+    } else if (kind === "reset") {
+      void this.#anew();
+    }
+  }
+
+  /** @param {number} seq */
+  #heardRead(seq) {
+    this.log.readSeq = Math.max(this.log.readSeq, seq);
+    this.listener.changed();
+  }
+
+  // --- how the connection stands
+
+  /** @param {string} type @param {boolean} isFromCache */
+  #hope(type, isFromCache) {
+    this.queue.revive();
+    // A page that was put away and comes back may find somebody else signed in.
+    if (isFromCache || this.connection === "signin" || this.connection === "blocked") {
+      void this.reconnect();
+    } else if (type !== "online") {
+      this.#stand(true);
+    }
+  }
+
+  /** @param {Connection} state */
+  #connect(state) {
+    if (state === "live") {
+      this.queue.revive();
+    }
+    this.#tabs?.say({ kind: "state", state });
+    this.#show(state);
+  }
+
+  /** @param {Connection} state */
+  #show(state) {
+    if (this.connection !== state) {
+      this.connection = state;
+      this.listener.changed();
+    }
+  }
+
+  /** @param {any} error @param {AbortSignal} signal @param {number} attempts */
+  #failed(error, signal, attempts) {
+    if (signal.aborted) {
+      return;
+    }
+    if (error.status === 401) {
+      this.#connect("signin");
+    } else if (error.isFinal) {
+      this.#connect("gone");
+    } else if (!this.#wasLive && attempts >= BLOCKED_AFTER && navigator.onLine && !error.status) {
+      this.#blocked();
+    } else if (this.connection !== "blocked") {
+      this.#connect(navigator.onLine ? "reconnecting" : "offline");
+    }
+    if (!(error instanceof Refused || error instanceof TypeError)) {
+      reportError(error);
+    }
+  }
+
+  /** @param {SecurityPolicyViolationEvent} [event] */
+  #blocked(event) {
+    const { origin } = this.place.base;
+    const isOurs = event?.blockedURI.startsWith(origin) && event.effectiveDirective === "connect-src";
+    if (event && !(isOurs && event.disposition === "enforce")) {
+      return;
+    }
+    if (this.connection !== "blocked") {
+      console.error(
+        `<support-desk> can't reach the support desk. The page's Content-Security-Policy needs ` +
+          `"connect-src ${origin}", and the desk's WIDGET_ORIGINS needs ${location.origin}.`,
+      );
+    }
+    this.#connect("blocked");
+  }
+
+  // --- asking
+
+  /** @param {string} path @param {any} body */
+  async #post(path, body) {
+    return this.#call(`/${this.id}${path}`, { body });
+  }
+
+  /** @param {AbortSignal} signal */
+  async #open(signal) {
+    const headers = { Accept: "text/event-stream", "Last-Event-ID": String(this.log.lastSeq) };
+    return this.#call(`/${this.id}/events`, { headers, signal });
+  }
+
+  /**
+   * Ask as whoever it is; a token that is refused is replaced, once. Returns what the JSON says,
+   * or with a signal of one's own the response as it comes.
+   * @param {string} path
+   * @param {import("./http.js").Question} [options]
+   * @returns {Promise<any>}
+   */
+  async #call(path, options = {}) {
+    try {
+      return await this.#callOnce(path, options);
+    } catch (error) {
+      if (error.status !== 401 || !this.#who) {
+        throw error;
+      }
+      this.#identity.forget();
+      return this.#callOnce(path, options);
+    }
+  }
+
+  /** @param {string} path @param {import("./http.js").Question} options */
+  async #callOnce(path, options) {
+    const life = this.#life.signal;
+    const token = await this.#identity.token();
+    life.throwIfAborted();
+    if (this.#identity.sub !== this.#who) {
+      // Before anything is asked for in the name of somebody else.
+      if (this.#identity.sub) {
+        this.#wipe();
+        void this.start();
+      }
+      throw new Refused(401);
+    }
+    const bearer = token ?? this.store.get("visitor")?.token;
+    const url = new URL(`chat/conversations${path}`, this.place.base);
+    const answer = await talk(url, bearer, life, options);
+    this.#wasLive = true;
+    return answer;
+  }
+
+  #queued() {
+    if (this.#who !== null) {
+      this.store.set("queue", this.queue.unsent);
+    }
+    this.#bell.ring();
+    this.listener.changed();
+  }
+}
+
+/** @param {any} error */
+function ignoreRefused(error) {
+  if (!error.isFinal) {
+    throw error;
+  }
+}
+
+/** Without what is no text: NUL, and half of a pair. @param {any} text */
+function sendable(text) {
+  return (text.toWellFormed?.() ?? text).replaceAll("\0", "");
+}

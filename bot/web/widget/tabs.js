@@ -1,0 +1,78 @@
+// @ts-check
+/**
+ * The tabs of one customer in one browser: one of them leads, it alone talks to the desk for all.
+ *
+ * Without Web Locks or BroadcastChannel every tab leads itself; the desk stores nothing twice.
+ */
+
+const isShared = "BroadcastChannel" in window && navigator.locks !== undefined;
+
+export class Tabs {
+  /** @type {AbortController | null} */
+  #turn = null;
+  /** @type {BroadcastChannel | null} */
+  #channel = null;
+  #isLeading = false;
+
+  /**
+   * `lead(signal)` runs for as long as this tab leads; `hear(message)` gets what another tab says.
+   * @param {string} name
+   * @param {(message: any) => void} hear
+   * @param {(signal: AbortSignal) => Promise<void>} lead
+   */
+  constructor(name, hear, lead) {
+    this.name = name;
+    this.lead = lead;
+    if (isShared) {
+      this.#channel = new BroadcastChannel(name);
+      this.#channel.onmessage = ({ data }) => hear(data);
+    }
+  }
+
+  /** Tell the other tabs. @param {any} message */
+  say(message) {
+    this.#channel?.postMessage(message);
+  }
+
+  /**
+   * Lead as soon as nobody else does; a tab that comes into sight takes the lead at once, because
+   * one that is out of sight may be asleep.
+   * @param {boolean} isNow
+   */
+  stand(isNow) {
+    if (this.#turn && (this.#isLeading || !isNow)) {
+      return;
+    }
+    this.#turn?.abort();
+    const turn = new AbortController();
+    this.#turn = turn;
+    const lead = () => {
+      this.#isLeading = true;
+      return this.lead(turn.signal);
+    };
+    const led = isShared
+      ? navigator.locks.request(this.name, isNow ? { steal: true } : { signal: turn.signal }, lead)
+      : lead();
+    // Another tab has taken the lead: stand again, behind it.
+    void led.catch(() => {}).then(() => {
+      if (this.#turn === turn) {
+        this.rest();
+        if (isShared && !document.hidden) {
+          this.stand(false);
+        }
+      }
+    });
+  }
+
+  /** Stand back; somebody else may lead. */
+  rest() {
+    this.#turn?.abort();
+    this.#turn = null;
+    this.#isLeading = false;
+  }
+
+  close() {
+    this.rest();
+    this.#channel?.close();
+  }
+}

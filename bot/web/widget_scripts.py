@@ -1,0 +1,63 @@
+"""The widget's modules joined into the two scripts that travel: a page waits for one, not twelve.
+
+What is written is what runs: the modules one after the other, in the order of their imports,
+without comments and indentation. Each has names of its own at its top level (a test asks for it).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "widget"
+# What a page loads, and what comes when the panel is opened.
+PAGE, PANEL = "desk.js", "panel.js"
+
+# A block comment is JSDoc and may stand inside a line; another has a line of its own.
+_COMMENTS = re.compile(r"/\*\*.*?\*/|^\s*//[^\n]*$", re.DOTALL | re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
+
+
+def served_texts() -> dict[str, str]:
+    """Return the text of each file that is served, by its path."""
+    page = modules_of(PAGE)
+    panel = [name for name in modules_of(PANEL) if name not in page]
+    return {
+        PAGE: _joined(page),
+        PANEL: _shared(page, panel) + _joined(panel),
+        **{f"locales/{path.name}": _dense(path) for path in sorted(FOLDER.glob("locales/*.json"))},
+    }
+
+
+def modules_of(name: str) -> tuple[str, ...]:
+    """Return a module and everything it imports, each after what it needs."""
+    return tuple(dict.fromkeys(_walk(name)))
+
+
+def _walk(name: str) -> Iterator[str]:
+    for found in _IMPORT.finditer(_script(name)):
+        yield from _walk(found[2])
+    yield name
+
+
+def _shared(page: tuple[str, ...], panel: list[str]) -> str:
+    """Return the line with which the panel gets what the page has loaded."""
+    found = [one for name in panel for one in _IMPORT.finditer(_script(name)) if one[2] in page]
+    names = sorted({name.strip() for one in found for name in one[1].split(",")} - {""})
+    return f'import {{ {", ".join(names)} }} from "./{PAGE}";\n'
+
+
+def _joined(names: tuple[str, ...] | list[str]) -> str:
+    script = "".join(_IMPORT.sub("", _script(name)) for name in names)
+    lines = (line.strip() for line in _COMMENTS.sub("", script).splitlines())
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _script(name: str) -> str:
+    return (FOLDER / name).read_text("utf-8")
+
+
+def _dense(path: Path) -> str:
+    return json.dumps(
+        json.loads(path.read_text("utf-8")), ensure_ascii=False, separators=(",", ":")
+    )
