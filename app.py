@@ -69,7 +69,7 @@ from bot.slack.socket import SocketMode
 from bot.web.application import web_app
 from bot.web.chat_keys import ChatKeys
 from bot.web.context import SlackDispatch, WebContext
-from bot.web.hub import Hub, last_seqs_of
+from bot.web.hub import Hub, StoredLogs
 from bot.web.metrics import Metrics
 from bot.web.server import WebServer
 from bot.web.signatures import WebhookKeys
@@ -234,7 +234,12 @@ def _server(settings: Settings, held: ExitStack) -> DeskServer:
     if make_url(url).get_backend_name() == "sqlite":
         held.enter_context(_hold(Path(make_url(url).database or "")))
     wakeups = Wakeups()
-    core = _core(settings, f"srv-{SystemIds().new('rpl')}", wakeups.wake)
+    core = _core(
+        settings,
+        f"srv-{SystemIds().new('rpl')}",
+        wakeups.wake,
+        _model(settings, settings.offline_pace_ms / 1000),
+    )
     # The last SQLite connection to close folds the write-ahead log into the file.
     held.callback(core.desk.store.close)
     if core.desk.store.dialect == "sqlite":
@@ -245,7 +250,7 @@ def _server(settings: Settings, held: ExitStack) -> DeskServer:
     return _sandbox_server(core, wakeups) if settings.is_sandbox else _real_server(core, wakeups)
 
 
-def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Core:
+def _core(settings: Settings, replica: str, wake: Callable[[Lane], None], model: ChatModel) -> Core:
     _refuse_sandbox(settings)
     engine = open_engine(settings.database_url.get_secret_value())
     schema.upgrade(engine)
@@ -265,7 +270,7 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
         payments=payments,
         mailer=_mailer(settings, store, clock),
         flags=EmbeddedFlags(store, clock, ids),
-        model=_model(settings),
+        model=model,
         rosters=NoRosters(),
         replica=replica,
         wake=wake,
@@ -278,9 +283,9 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None]) -> Cor
     return Core(settings, engine, desk, ids, shop, ledger, faults, clock)
 
 
-def _model(settings: Settings) -> ChatModel:
+def _model(settings: Settings, pace_s: float = 0.0) -> ChatModel:
     if settings.is_offline:
-        return OfflineModel()
+        return OfflineModel(pace_s)
     # Loading the SDK takes a third of the start; without a model server nobody needs it.
     from agent.providers.openai_chat import open_ai_chat  # noqa: PLC0415
 
@@ -413,8 +418,9 @@ def _assemble(
     chat_keys: ChatKeys,
     ends: tuple[tuple[Mount, ...], Rest],
 ) -> DeskServer:
-    desk, (mounts, rest) = core.desk, ends
-    hub = Hub(last_seqs_of(desk.store))
+    mounts, rest = ends
+    hub = Hub(StoredLogs(core.desk.store))
+    desk = replace(core.desk, live=hub)
     lanes: dict[Lane, Callable[[], object]] = {
         Lane.TURN: partial(take_turn, desk),
         Lane.EXECUTE: partial(execute_due, desk),
@@ -530,7 +536,8 @@ def _open_cli() -> Iterator[Desk]:
 
 def _cli_core(settings: Settings) -> Core:
     """Make the desk of a command; it asks Slack itself where the server has met a workspace."""
-    core = _core(settings, f"cli-{SystemIds().new('rpl')}", lambda _lane: None)
+    replica, model = f"cli-{SystemIds().new('rpl')}", _model(settings)
+    core = _core(settings, replica, lambda _lane: None, model)
     if settings.is_sandbox:
         return core
     with core.desk.store.transaction(write=False) as tx:

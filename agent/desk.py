@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from typing_extensions import override
+
+from agent.domain.ids import ConversationId, RunId
 from agent.domain.policy import Policy
-from agent.ports import ChatModel, Clock, FraudBook, Ids, Mailer, Payments, Rosters, Shop
+from agent.ports import ChatModel, Clock, FraudBook, Ids, Live, Mailer, Payments, Rosters, Shop
 from storage.transaction import Store
 
 
@@ -19,6 +22,21 @@ class Lane(StrEnum):
     CLICK = "click"
     HOME = "home"
     MAIL = "mail"
+
+
+class Unwatched(Live):
+    """A desk whose answers nobody reads before they are whole."""
+
+    @override
+    def show(self, conversation_id: ConversationId, run_id: RunId, so_far: str) -> None:
+        """Show it to nobody."""
+
+    @override
+    def hide(self, conversation_id: ConversationId) -> None:
+        """Do nothing."""
+
+
+_UNWATCHED = Unwatched()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +58,8 @@ class Desk:
 
     `wake` rouses the workers of a lane after a commit; losing it loses no work, only time.
     `oncall_mail` are the addresses of people on call, for when Slack itself is the trouble.
-    Without `customer_mail` customers hear of outcomes in the chat alone.
+    Without `customer_mail` customers hear of outcomes in the chat alone; `live` is where they watch
+    an answer come.
     """
 
     store: Store
@@ -57,3 +76,4 @@ class Desk:
     wake: Callable[[Lane], None]
     oncall_mail: tuple[str, ...] = ()
     customer_mail: CustomerMail | None = None
+    live: Live = _UNWATCHED

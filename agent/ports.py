@@ -12,7 +12,7 @@ from agent.domain.conversation import ChatMessage, ToolCall
 from agent.domain.digest import Queue
 from agent.domain.fraud import FlagAction
 from agent.domain.heads import Head
-from agent.domain.ids import ApprovalId, CustomerId, Prefix
+from agent.domain.ids import ApprovalId, ConversationId, CustomerId, Prefix, RunId
 from agent.domain.money import Money
 from agent.domain.payload import Payload
 from agent.domain.roles import Identity
@@ -66,6 +66,15 @@ class ChatAnswer:
     tokens_out: int
 
 
+# Told the words of an answer so far, all of them, each time there are more; words that do not begin
+# as those before are another try. Raises Unheard where nobody waits for the rest.
+Hear = Callable[[str], None]
+
+
+def unheard(_so_far: str) -> None:
+    """Hear nothing: the answer is wanted once it is whole."""
+
+
 class ChatModel(Protocol):
     """A chat model with tools."""
 
@@ -73,8 +82,25 @@ class ChatModel(Protocol):
     def name(self) -> str:
         """Return the model's name and version, as stored beside what it proposes."""
 
-    def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Answer; raises ModelUnavailable when no usable answer came in time."""
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
+        """Answer, and let the words be heard while they come, where the model can.
+
+        Raises ModelUnavailable when no usable answer came in time, and what `hear` raises.
+        """
+
+
+class Live(Protocol):
+    """Shows a customer the agent's words while they come; nothing of it is stored.
+
+    Both may be called from any thread and never wait; what gets lost is not missed, as the whole
+    answer is stored in the end.
+    """
+
+    def show(self, conversation_id: ConversationId, run_id: RunId, so_far: str) -> None:
+        """Show an answer so far, all of it."""
+
+    def hide(self, conversation_id: ConversationId) -> None:
+        """Show no more of it: the answer is about to be stored, or to begin anew."""
 
 
 @dataclass(frozen=True, slots=True)

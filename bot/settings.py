@@ -245,6 +245,8 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = None
     openai_base_url: HttpUrl | None = None
     openai_model: str = "gpt-5-mini"
+    # So long the offline model takes for a word, so that people see an answer come.
+    offline_pace_ms: Annotated[int, Field(ge=0, le=1000)] = 20
 
     widget_jwt_secret: JwtSecret | None = None
     widget_jwt_public_key: RsaKey | None = None

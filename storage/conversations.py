@@ -5,13 +5,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import bindparam, exists, func, insert, or_, select, text, update
 
 from agent.domain.conversation import Conversation, EventType, LogEvent
 from agent.domain.ids import ActorId, ConversationId, CustomerId, RunId
 from agent.domain.languages import Language, language_of
 from agent.domain.payload import Payload, canonical
-from storage.tables import conversations, events, runs
+from storage.tables import conversations, events, outbox, runs
 from storage.times import from_micros, to_micros
 from storage.transaction import Row, Tx
 
@@ -47,9 +47,19 @@ _OF_RUN = (
 )
 _BY_OUTCOME = select(events.c.id).where(events.c.outcome_key == bindparam("outcome"))
 _LANGUAGE = select(conversations.c.language).where(conversations.c.id == bindparam("conversation"))
-_LAST_SEQS = select(conversations.c.id, conversations.c.last_seq).where(
-    conversations.c.id.in_(bindparam("conversation_ids", expanding=True))
+# Until its turn has ended, a message or an outcome that the agent is to speak of is queued.
+_IS_THINKING = exists(
+    select(text("1"))
+    .select_from(outbox)
+    .where(
+        outbox.c.conversation_id == conversations.c.id,
+        outbox.c.lane == "turn",
+        outbox.c.kind.in_(("message", "outcome")),
+    )
 )
+_STANDINGS = select(
+    conversations.c.id, conversations.c.last_seq, _IS_THINKING.label("is_thinking")
+).where(conversations.c.id.in_(bindparam("conversation_ids", expanding=True)))
 _READ = (
     update(conversations)
     .where(
@@ -139,6 +149,14 @@ class Entry:
     run_id: RunId | None = None
     client_id: str | None = None
     outcome_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The newest seq of a conversation, and whether the agent is about to say something in it."""
+
+    last_seq: int
+    is_thinking: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +274,15 @@ def is_told(tx: Tx, outcome_key: str) -> bool:
     return tx.one(_BY_OUTCOME, outcome=outcome_key) is not None
 
 
-def last_seqs(tx: Tx, conversation_ids: Collection[ConversationId]) -> dict[ConversationId, int]:
-    """Return the newest seq of each conversation that exists."""
-    rows = tx.all(_LAST_SEQS, conversation_ids=list(conversation_ids))
-    return {ConversationId(row["id"]): row["last_seq"] for row in rows}
+def standings(
+    tx: Tx, conversation_ids: Collection[ConversationId]
+) -> dict[ConversationId, Standing]:
+    """Return how each conversation stands that exists."""
+    rows = tx.all(_STANDINGS, conversation_ids=list(conversation_ids))
+    return {
+        ConversationId(row["id"]): Standing(row["last_seq"], bool(row["is_thinking"]))
+        for row in rows
+    }
 
 
 def mark_read(tx: Tx, conversation_id: ConversationId, seq: int) -> None:

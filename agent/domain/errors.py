@@ -5,7 +5,8 @@ DeskError
 │   └── InvalidPayload  the proposer mends the payload
 ├── Corrupt             nobody retries: on-call is told, the row is never executed
 ├── FenceLost           the worker stops: somebody else holds the conversation
-└── ModelUnavailable    the run is retried later; the customer is told so
+├── ModelUnavailable    the run is retried later; the customer is told so
+└── Unheard             the model ends: nobody waits for the rest of its answer
 """
 
 
@@ -42,3 +43,7 @@ class FenceLost(DeskError):
 
 class ModelUnavailable(DeskError):
     """The chat model gave no usable answer in the time allowed."""
+
+
+class Unheard(DeskError):
+    """Nobody waits for the rest of an answer; whoever makes it ends at once."""

@@ -5,12 +5,13 @@ It sees what any chat model sees, and has to call the same tools to learn anythi
 
 import json
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
 from agent.domain.conversation import ChatMessage, ToolCall
-from agent.ports import ChatAnswer, ChatModel, ChatRequest
+from agent.ports import ChatAnswer, ChatModel, ChatRequest, Hear, unheard
 from agent.providers import offline_answers as answers
 from agent.providers.offline_fraud import FLAG, flag_for
 from agent.providers.offline_intents import move_for
@@ -32,11 +33,21 @@ NAME = "offline-1"
 
 # More calls than any sentence needs; a transcript that goes round in circles ends here.
 _MOST_STEPS = 16
+# A word with the blanks behind it.
+_WORD = re.compile(r"\s*\S+\s*")
 _CALL_ID = re.compile(r"call_([0-9]{1,9})_[0-9]{1,9}")
 
 
 class OfflineModel(ChatModel):
-    """Understands ordinary English about this shop's orders."""
+    """Understands ordinary English about this shop's orders.
+
+    `pace_s` is how many seconds it takes for a word, so that people see an answer come.
+    """
+
+    def __init__(self, pace_s: float = 0.0, pause: Callable[[float], None] = time.sleep) -> None:
+        """Keep the pace; at 0 all words are there at once."""
+        self._pace_s = pace_s
+        self._pause = pause
 
     @property
     @override
@@ -45,13 +56,21 @@ class OfflineModel(ChatModel):
         return NAME
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Answer by the rules; the same transcript always gets the same answer."""
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
+        """Answer by the rules, word by word; the same transcript always gets the same answer."""
         offered = frozenset(tool.name for tool in request.tools)
         move = _next_move(request.messages, offered)
         if isinstance(move, Call) and not offered.issuperset(w.name for w in move.wanted):
             move = Say(answers.UNABLE)
-        return _answer(move, request.messages)
+        answer = _answer(move, request.messages)
+        self._speak(answer.text, hear)
+        return answer
+
+    def _speak(self, text: str, hear: Hear) -> None:
+        for word in _WORD.finditer(text):
+            hear(text[: word.end()])
+            if self._pace_s:
+                self._pause(self._pace_s)
 
 
 def _next_move(messages: Sequence[ChatMessage], offered: frozenset[str]) -> Move:

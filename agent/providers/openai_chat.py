@@ -3,71 +3,71 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
 import openai
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from typing_extensions import override
 
 from agent.domain.conversation import ChatMessage, ToolCall
 from agent.domain.errors import InvalidInput, ModelUnavailable
-from agent.ports import ChatAnswer, ChatModel, ChatRequest, ToolSpec
+from agent.ports import ChatAnswer, ChatModel, ChatRequest, Hear, ToolSpec, unheard
+from agent.providers.openai_stream import BrokeOff, Completion, Usage, WireCall, read_stream
 
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_MAX_RETRIES = 2
 MAX_OUTPUT_TOKENS = 4_096
 
 _OPENAI_URL = "https://api.openai.com/v1"
-# Far above what MAX_OUTPUT_TOKENS can fill; a server that never stops sending is cut off here.
+# Far above what MAX_OUTPUT_TOKENS can fill; a server that never stops sending is cut off here. In
+# a stream some 300 bytes go around each token.
 _MAX_ANSWER_BYTES = 1024 * 1024
+_MAX_STREAM_BYTES = 4 * _MAX_ANSWER_BYTES
 _FIRST_BACK_OFF_S = 0.5
 _LONGEST_BACK_OFF_S = 8.0
 # The SDK hands on the transport's own errors while an answer's body is read.
 _NO_CONNECTION = (openai.APIConnectionError, httpx2.TransportError)
 _NO_ANSWER_IN_TIME = (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError)
-_RETRIED = (*_NO_CONNECTION, openai.RateLimitError, openai.InternalServerError)
+_RETRIED = (*_NO_CONNECTION, BrokeOff, openai.RateLimitError, openai.InternalServerError)
 # Older servers know the limit by its first name only; the newest models refuse that one.
 _LIMIT, _OLD_LIMIT = "max_completion_tokens", "max_tokens"
+_ABOUT_STREAM = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
 _SAFE_CODE = re.compile(r"[a-z_]{1,40}")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_NAME = 64
 
 
-class _Function(BaseModel):
-    name: str
-    arguments: str | dict[str, object] | None = None
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How a server is asked: what it turned out not to take is left out from then on."""
 
+    limit_field: str = _LIMIT
+    streams: bool = True
+    counts: bool = True
 
-class _Call(BaseModel):
-    id: str | None = None
-    function: _Function
+    def fields(self) -> dict[str, Any]:
+        """Return what goes into the request beside the question itself."""
+        fields: dict[str, Any] = {self.limit_field: MAX_OUTPUT_TOKENS}
+        if self.streams:
+            fields["stream"] = True
+        if self.streams and self.counts:
+            fields["stream_options"] = {"include_usage": True}
+        return fields
 
-
-class _Message(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-    tool_calls: list[_Call] | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _Completion(BaseModel):
-    """The part of an answer that is used; compatible servers leave out much of the rest."""
-
-    choices: list[_Choice] = []
-    model: str | None = None
-    usage: _Usage | None = None
+    def without(self, error: openai.APIStatusError) -> "_Manner | None":
+        """Return how to ask a server that refused this, None where it had another reason."""
+        words = str(error.body)
+        if self.streams and self.counts and "stream_options" in words:
+            return replace(self, counts=False)
+        if self.limit_field == _LIMIT and _LIMIT in words:
+            return replace(self, limit_field=_OLD_LIMIT)
+        # Some models are streamed to known organizations only.
+        if self.streams and _ABOUT_STREAM.search(words):
+            return replace(self, streams=False)
+        return None
 
 
 class OpenAiChat(ChatModel):
@@ -93,7 +93,7 @@ class OpenAiChat(ChatModel):
         self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._pause = pause
-        self._limit_field = _LIMIT
+        self._manner = _Manner()
 
     @property
     @override
@@ -102,11 +102,10 @@ class OpenAiChat(ChatModel):
         return self._model
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         """Ask the server; raises ModelUnavailable with words that hold no secret."""
         try:
-            raw = self._ask(_body(self._model, request))
-            completion = _Completion.model_validate_json(raw)
+            completion = self._ask(_body(self._model, request), hear)
         except openai.APIStatusError as error:
             # Not chained: servers like to repeat the key in a 401, and a traceback is logged.
             raise ModelUnavailable(_status_problem(error)) from None
@@ -114,16 +113,18 @@ class OpenAiChat(ChatModel):
             raise ModelUnavailable(f"no answer within {self._timeout_s:g} s") from None
         except _NO_CONNECTION:
             raise ModelUnavailable("the model's server could not be reached") from None
+        except BrokeOff:
+            raise ModelUnavailable("the model's server broke off its answer") from None
         except (openai.OpenAIError, httpx2.HTTPError, ValidationError):
             raise ModelUnavailable("the model's server sent something unreadable") from None
         return _answer(completion, request, self._model)
 
-    def _ask(self, body: dict[str, Any]) -> bytes:
+    def _ask(self, body: dict[str, Any], hear: Hear) -> Completion:
         deadline = time.monotonic() + self._timeout_s
         tried = 0
         while True:
             try:
-                return self._once(body, deadline)
+                return self._once(body, deadline, hear)
             except _RETRIED as error:
                 wait = _back_off(error, tried)
                 if tried == self._max_retries or time.monotonic() + wait >= deadline:
@@ -131,30 +132,39 @@ class OpenAiChat(ChatModel):
             tried += 1
             self._pause(wait)
 
-    def _once(self, body: dict[str, Any], deadline: float) -> bytes:
-        field = self._limit_field
-        try:
-            return self._send(body, field, deadline)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if field == _OLD_LIMIT or field not in str(error.body):
-                raise
-        self._limit_field = _OLD_LIMIT
-        return self._send(body, _OLD_LIMIT, deadline)
+    def _once(self, body: dict[str, Any], deadline: float, hear: Hear) -> Completion:
+        while True:
+            manner = self._manner
+            try:
+                return self._send(body | manner.fields(), deadline, hear)
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                plainer = manner.without(error)
+                if plainer is None:
+                    raise
+            self._manner = plainer
 
-    def _send(self, body: dict[str, Any], limit_field: str, deadline: float) -> bytes:
+    def _send(self, body: dict[str, Any], deadline: float, hear: Hear) -> Completion:
         left = max(deadline - time.monotonic(), 0.001)
-        received = bytearray()
-        asked = body | {limit_field: MAX_OUTPUT_TOKENS}
         create = self._client.chat.completions.with_streaming_response.create
-        with create(**asked, timeout=left) as response:
-            # Some servers send blanks to hold the line: each alone is in time, all are not.
-            for chunk in response.iter_bytes():
-                received += chunk
-                if time.monotonic() >= deadline:
-                    raise TimeoutError
-                if len(received) > _MAX_ANSWER_BYTES:
-                    raise openai.OpenAIError("the answer is too long")
-        return bytes(received)
+        with create(**body, timeout=left) as response:
+            # Some servers know nothing of streams and answer in one piece.
+            if "text/event-stream" in response.headers.get("content-type", ""):
+                chunks = _bounded(response.iter_bytes(), deadline, _MAX_STREAM_BYTES)
+                return read_stream(chunks, hear)
+            whole = b"".join(_bounded(response.iter_bytes(), deadline, _MAX_ANSWER_BYTES))
+        return Completion.model_validate_json(whole)
+
+
+def _bounded(chunks: Iterable[bytes], deadline: float, most: int) -> Iterator[bytes]:
+    received = 0
+    # Some servers send blanks to hold the line: each alone is in time, all are not.
+    for chunk in chunks:
+        received += len(chunk)
+        if time.monotonic() >= deadline:
+            raise TimeoutError
+        if received > most:
+            raise openai.OpenAIError("the answer is too long")
+        yield chunk
 
 
 def open_ai_chat(
@@ -294,7 +304,7 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _answer(completion: _Completion, request: ChatRequest, asked: str) -> ChatAnswer:
+def _answer(completion: Completion, request: ChatRequest, asked: str) -> ChatAnswer:
     if not completion.choices:
         raise ModelUnavailable("the model gave no answer")
     choice = completion.choices[0]
@@ -304,7 +314,7 @@ def _answer(completion: _Completion, request: ChatRequest, asked: str) -> ChatAn
     calls = _calls(choice.message.tool_calls or [], request.messages)
     if not text and not calls:
         raise ModelUnavailable("the model gave an empty answer")
-    usage = completion.usage or _Usage()
+    usage = completion.usage or Usage()
     return ChatAnswer(
         text=text,
         calls=calls,
@@ -314,7 +324,7 @@ def _answer(completion: _Completion, request: ChatRequest, asked: str) -> ChatAn
     )
 
 
-def _calls(found: Iterable[_Call], messages: Sequence[ChatMessage]) -> tuple[ToolCall, ...]:
+def _calls(found: Iterable[WireCall], messages: Sequence[ChatMessage]) -> tuple[ToolCall, ...]:
     """Return the calls with ids that are new to the transcript: some servers count from 0 again."""
     taken = {call.call_id for message in messages for call in message.calls}
     calls: list[ToolCall] = []

@@ -73,15 +73,21 @@ def tell_failed(
         end(tx, desk, turn, now, None if outcome else RunState.FAILED, error=problem)
 
 
-def tell_stopped(desk: Desk, turn: Turn) -> None:
-    """End a turn whose generation the customer stopped; waiting requests go on waiting."""
+def tell_stopped(desk: Desk, turn: Turn, said: str = "") -> None:
+    """End a turn whose generation the customer stopped, and keep what was `said` until then.
+
+    Waiting requests go on waiting.
+    """
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
-        runs.append(tx, turn, now, ChatMessage("assistant", STOPPED))
-        status: Payload = {"status": "stopped"}
-        entry = Entry(desk.ids.new("msg"), EventType.STATUS, status, run_id=turn.run_id)
-        conversations.append(tx, turn.conversation_id, now, entry)
+        runs.append(tx, turn, now, ChatMessage("assistant", said or STOPPED))
+        if said:
+            _say(tx, desk, turn, now, said, "stopped")
+        else:
+            status: Payload = {"status": "stopped"}
+            entry = Entry(desk.ids.new("msg"), EventType.STATUS, status, run_id=turn.run_id)
+            conversations.append(tx, turn.conversation_id, now, entry)
         end(tx, desk, turn, now)
 
 

@@ -15,7 +15,6 @@ from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval, Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import (
-    MAX_ANSWER_CHARACTERS,
     MAX_CALL_ID,
     MAX_CALLS,
     MAX_PROMPT_MESSAGES,
@@ -40,6 +39,7 @@ from agent.ports import ChatAnswer, ChatRequest, ToolSpec
 from agent.steps import gate, reply, resume, tell
 from agent.steps.ask import QUESTION_TURN
 from agent.steps.decide import withdraw
+from agent.steps.generate import Stopped, generate, shown_text
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED, hand_off
 from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, parse_arguments
 from agent.tools.flags import FLAG_FOR_FRAUD
@@ -108,9 +108,12 @@ def _drive(desk: Desk, turn: Turn) -> None:
             tell.tell_stopped(desk, turn)
             return
         try:
-            answer = desk.model.complete(ChatRequest(_prompt(transcript), _offered(turn)))
+            answer = _generate(desk, turn, transcript)
         except ModelUnavailable as problem:
             _model_failed(desk, turn, str(problem))
+            return
+        if isinstance(answer, Stopped):
+            tell.tell_stopped(desk, turn, answer.said)
             return
         answer = _storable(answer)
         if not answer.calls:
@@ -118,6 +121,17 @@ def _drive(desk: Desk, turn: Turn) -> None:
             return
         _keep(desk, turn, answer)
     _pass_on(desk, turn, "The assistant went round in circles.", "too many steps")
+
+
+def _generate(desk: Desk, turn: Turn, transcript: tuple[ChatMessage, ...]) -> ChatAnswer | Stopped:
+    return generate(
+        desk,
+        turn,
+        ChatRequest(_prompt(transcript), _offered(turn)),
+        # What the team asks is answered to the team.
+        is_shown=turn.row.kind != QUESTION_TURN,
+        is_stoppable=turn.row.kind not in _UNSTOPPED,
+    )
 
 
 def _offered(turn: Turn) -> tuple[ToolSpec, ...]:
@@ -250,7 +264,7 @@ def _storable(answer: ChatAnswer) -> ChatAnswer:
         )
         for call in answer.calls[:MAX_CALLS]
     )
-    return replace(answer, text=storable(answer.text)[:MAX_ANSWER_CHARACTERS], calls=calls)
+    return replace(answer, text=shown_text(answer.text), calls=calls)
 
 
 def _keep(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:

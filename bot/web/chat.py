@@ -178,7 +178,7 @@ def events(
 ) -> Response:
     """Return the events after a seq; with `Accept: text/event-stream` the live stream."""
     if stream.MEDIA_TYPE in accept.lower():
-        start = min(stream.resume_after(last_event_id, after), _MAX_SEQ)
+        start = stream.resume_after(last_event_id, after, conversation.last_seq)
         chunks = stream.event_stream(context, conversation.id, start)
         return StreamingResponse(chunks, headers=stream.HEADERS, media_type=stream.MEDIA_TYPE)
     return JSONResponse(_events(context, conversation, after))

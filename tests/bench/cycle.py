@@ -22,11 +22,13 @@ from agent.ports import (
     ChatAnswer,
     ChatModel,
     ChatRequest,
+    Hear,
     Payments,
     PaymentView,
     ProviderRefund,
     ProviderStatus,
     RefundRequest,
+    unheard,
 )
 from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.embedded_shop import EmbeddedShop
@@ -60,7 +62,7 @@ class StubModel(ChatModel):
         return "stub-1"
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         return ChatAnswer("Your refund has been paid.", (), self.name, 0, 0)
 
 

@@ -16,7 +16,7 @@ from agent.domain.reviews import ReviewState
 from agent.domain.roles import ActorKind, Role
 from agent.steps.execute import execute_due
 from bot.shapes import REFUSAL_STATUS
-from bot.web.hub import Hub, last_seqs_of
+from bot.web.hub import Hub, StoredLogs
 from storage.transaction import Store
 from tests.support.doubles import CountingIds, HandClock
 from tests.support.http import Headers, Web, running_web, running_web_on_sqlite
@@ -134,7 +134,7 @@ def test_an_approval_is_durable_at_once_and_paid_once(web: Web) -> None:
 def test_whoever_waits_reads_the_outcome(store: Store, clock: HandClock, ids: CountingIds) -> None:
     heard: SimpleQueue[Lane] = SimpleQueue()
     # Looks by itself too seldom to help: only a poke can end the wait in time.
-    hub = Hub(last_seqs_of(store), interval_s=3600)
+    hub = Hub(StoredLogs(store), interval_s=3600)
 
     def work(web: Web) -> None:
         while heard.get() is not Lane.EXECUTE:

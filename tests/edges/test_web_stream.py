@@ -2,23 +2,28 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from typing_extensions import override
 
-from agent.domain.conversation import EventType
+from agent.domain.conversation import EventType, LogEvent
 from agent.domain.ids import ConversationId
+from agent.steps.turn import take_turn
 from bot.web.context import StreamTimes
-from bot.web.hub import Hub, LastSeqs, last_seqs_of
+from bot.web.hub import Hub, StoredLogs
 from storage import conversations
+from storage.conversations import Standing
 from storage.transaction import Store
 from tests.support.doubles import CountingIds, HandClock
-from tests.support.http import PATIENCE_S, Headers, Web, running_web, running_web_on_sqlite
+from tests.support.http import Headers, Web, running_web, running_web_on_sqlite
+from tests.support.scripted import Dictated
 
 ONE_HOUR_S = 3600.0
 
@@ -41,12 +46,21 @@ class Stream:
         raise EOFError
 
     def event(self) -> dict[str, Any]:
-        """Return the next event, comments and times to retry left out."""
-        while "data" not in (fields := self.block()):
+        """Return the next stored event; comments and what is live only are left out."""
+        while "id" not in (fields := self.block()):
             pass
         event: dict[str, Any] = json.loads(fields["data"])
         assert fields["id"] == str(event["seq"])
         return event
+
+    def live(self) -> tuple[str, Any]:
+        """Return the next thing that is live only, by its type; fails for a stored event."""
+        while "data" not in (fields := self.block()):
+            pass
+        assert "id" not in fields, fields
+        line: dict[str, Any] = json.loads(fields["data"])
+        assert set(line) == {"type", "data"}
+        return line["type"], line["data"]
 
     def rest(self) -> list[dict[str, str]]:
         """Return every block up to the end of the stream."""
@@ -121,8 +135,8 @@ def test_a_stream_goes_on_where_the_last_one_was_cut(web: Web) -> None:
         assert stream.event()["seq"] == 4
 
 
-@pytest.mark.parametrize("mark", ["abc", "-5", "", "1e3", "9" * 400, "²"])
-def test_a_mark_that_is_no_number_starts_from_the_question(tmp_path: Path, mark: str) -> None:
+@pytest.mark.parametrize("mark", ["abc", "-5", "", "1e3", "9" * 400, "²", "3", "9" * 18])
+def test_a_mark_that_no_event_has_starts_from_the_question(tmp_path: Path, mark: str) -> None:
     with running_web_on_sqlite(tmp_path) as web:
         clara = web.customer("cus_clara")
         chat = web.opens(clara)
@@ -136,7 +150,7 @@ def test_a_mark_that_is_no_number_starts_from_the_question(tmp_path: Path, mark:
 
 
 def test_a_poke_is_enough(store: Store, clock: HandClock, ids: CountingIds) -> None:
-    hub = Hub(last_seqs_of(store), interval_s=ONE_HOUR_S)
+    hub = Hub(StoredLogs(store), interval_s=ONE_HOUR_S)
     with running_web(store, clock, ids, hub=hub) as web:
         clara = web.customer("cus_clara")
         chat = web.opens(clara)
@@ -174,6 +188,7 @@ def test_an_idle_stream_says_that_it_lives_and_ends_in_good_order(tmp_path: Path
     with running_web_on_sqlite(tmp_path, stream=times) as web:
         clara = web.customer("cus_clara")
         with listening(web, web.opens(clara), clara) as stream:
+            assert stream.live() == ("status", {"status": "idle"})
             blocks = stream.rest()
         assert len(blocks) > 2
         assert all(block == {"": "still here"} for block in blocks)
@@ -188,6 +203,7 @@ def test_a_stopping_server_ends_its_streams_at_once(tmp_path: Path) -> None:
         )
         stream = Stream(web.client.send(asked, stream=True))
         assert stream.block() == {"": "open", "retry": "2000"}
+        assert stream.live() == ("status", {"status": "idle"})
         reader = threading.Thread(target=lambda: ended.append(stream.rest()))
         reader.start()
         web.context.hub.close()
@@ -201,6 +217,7 @@ def test_a_fault_is_said_in_band_and_the_client_comes_back(tmp_path: Path) -> No
         clara = web.customer("cus_clara")
         chat = web.opens(clara)
         with listening(web, chat, clara) as stream:
+            assert stream.live() == ("status", {"status": "idle"})
             spoil(web, chat)
             assert stream.rest() == [{"event": "error", "data": '{"code": "internal"}'}]
 
@@ -220,52 +237,110 @@ def spoil(web: Web, chat: str) -> None:
         )
 
 
-class Flaky:
-    """A look that fails the first time."""
+class Watched(StoredLogs):
+    """Logs that count how often they are read; the first look fails where it is told to."""
 
-    def __init__(self, look: LastSeqs) -> None:
-        self.look = look
-        self.failed = False
+    def __init__(self, store: Store, *, is_away: bool = False) -> None:
+        super().__init__(store)
+        self.is_away = is_away
+        self.looks: list[frozenset[ConversationId]] = []
+        self.pages = 0
 
-    def __call__(self, watched: frozenset[ConversationId]) -> Mapping[ConversationId, int]:
-        if not self.failed:
-            self.failed = True
+    @override
+    def standings(self, watched: frozenset[ConversationId]) -> dict[ConversationId, Standing]:
+        self.looks.append(watched)
+        if self.is_away:
+            self.is_away = False
             raise ConnectionError("the database is away")
-        return self.look(watched)
+        return super().standings(watched)
+
+    @override
+    def page(self, conversation_id: ConversationId, after: int) -> tuple[LogEvent, ...]:
+        self.pages += 1
+        return super().page(conversation_id, after)
 
 
 def test_a_database_that_was_away_does_not_end_the_stream(
     store: Store, clock: HandClock, ids: CountingIds
 ) -> None:
-    look = Flaky(last_seqs_of(store))
-    with running_web(store, clock, ids, hub=Hub(look, interval_s=0.05)) as web:
+    logs = Watched(store, is_away=True)
+    with running_web(store, clock, ids, hub=Hub(logs, interval_s=0.05)) as web:
         clara = web.customer("cus_clara")
         chat = web.opens(clara)
         with listening(web, chat, clara) as stream:
             adds(web, chat, "after all")
             assert stream.event()["data"]["text"] == "after all"
-        assert look.failed
+        assert not logs.is_away
 
 
-def test_one_look_serves_every_stream(store: Store, clock: HandClock, ids: CountingIds) -> None:
-    look, all_three = last_seqs_of(store), threading.Event()
-
-    def counted(watched: frozenset[ConversationId]) -> Mapping[ConversationId, int]:
-        if watched == expected:
-            all_three.set()
-        return look(watched)
-
-    with running_web(store, clock, ids, hub=Hub(counted, interval_s=ONE_HOUR_S)) as web:
+def test_what_is_new_is_read_once_for_all_streams(
+    store: Store, clock: HandClock, ids: CountingIds
+) -> None:
+    logs = Watched(store)
+    with running_web(store, clock, ids, hub=Hub(logs, interval_s=ONE_HOUR_S)) as web:
         clara = web.customer("cus_clara")
-        chats = [web.opens(clara) for _ in range(3)]
-        expected = {ConversationId(chat.rpartition("/")[2]) for chat in chats}
-        with (
-            listening(web, chats[0], clara) as one,
-            listening(web, chats[1], clara) as two,
-            listening(web, chats[2], clara) as three,
-        ):
-            assert all_three.wait(PATIENCE_S)
-            for chat in chats:
-                adds(web, chat, "news")
+        chat, other = web.opens(clara), web.opens(clara)
+        with ExitStack() as held:
+            streams = [held.enter_context(listening(web, chat, clara)) for _ in range(20)]
+            beside = held.enter_context(listening(web, other, clara))
+            for stream in (*streams, beside):
+                assert stream.live() == ("status", {"status": "idle"})
+            for number in range(1, 4):
+                pages, looks = logs.pages, len(logs.looks)
+                adds(web, chat, f"news {number}")
+                web.context.hub.poke()
+                assert {stream.event()["seq"] for stream in streams} == {number}
+                assert logs.pages == pages + 1
+                assert len(logs.looks) == looks + 1
+            adds(web, other, "elsewhere")
             web.context.hub.poke()
-            assert {stream.event()["seq"] for stream in (one, two, three)} == {1}
+            assert beside.event()["data"]["text"] == "elsewhere"
+            # Who comes later reads what was, for itself.
+            with listening(web, chat, clara) as late:
+                assert [late.event()["seq"] for _ in range(3)] == [1, 2, 3]
+
+
+def test_an_answer_is_read_while_it_comes(store: Store, clock: HandClock, ids: CountingIds) -> None:
+    model = Dictated()
+    with running_web(store, clock, ids) as web, ExitStack() as held:
+        clara = web.customer("cus_clara")
+        chat = web.opens(clara)
+        stream = held.enter_context(listening(web, chat, clara))
+        assert stream.live() == ("status", {"status": "idle"})
+        body = {"client_id": "5f0c7d0e-2f5b-4d58-9d5e-0d2f9f6f6a01", "text": "My chair?"}
+        run_id = web.post(f"{chat}/messages", body, clara).json()["run_id"]
+        assert stream.event()["data"]["text"] == "My chair?"
+        assert stream.live() == ("status", {"status": "thinking"})
+        turn = threading.Thread(target=take_turn, args=[replace(web.story.desk, model=model)])
+        turn.start()
+
+        def delta(offset: int, text: str) -> tuple[str, object]:
+            return "delta", {"run_id": run_id, "offset": offset, "text": text}
+
+        model.says("Your chair 🪑")
+        assert stream.live() == delta(0, "Your chair 🪑")
+        model.says(" is\non")
+        # Half a surrogate pair counts as JavaScript counts it.
+        assert stream.live() == delta(13, " is\non")
+        with listening(web, chat, clara, **{"last-event-id": "1"}) as late:
+            assert late.live() == ("status", {"status": "thinking"})
+            assert late.live() == delta(0, "Your chair 🪑 is\non")
+            model.says(" its way")
+            assert late.live() == stream.live() == delta(19, " its way")
+            # The model's server broke off, and is asked again.
+            model.begins_anew()
+            model.says("It is here.")
+            assert late.live() == stream.live() == delta(0, "It is here.")
+        # Another message does not disturb the answer; it is told whole behind the event.
+        adds(web, chat, "between")
+        assert stream.event()["data"]["text"] == "between"
+        assert stream.live() == delta(0, "It is here.")
+        model.ends()
+        told = stream.event()["data"]
+        assert (told["role"], told["text"], told["finish"]) == ("agent", "It is here.", "complete")
+        assert stream.live() == ("status", {"status": "idle"})
+        turn.join()
+        # Whoever comes now reads what is stored, and nothing twice.
+        with listening(web, chat, clara) as late:
+            assert [late.event()["seq"] for _ in range(3)] == [1, 2, 3]
+            assert late.live() == ("status", {"status": "idle"})

@@ -20,10 +20,12 @@ from agent.ports import (
     ChatAnswer,
     ChatRequest,
     Declined,
+    Hear,
     NoClearAnswer,
     PaymentAnswer,
     ProviderStatus,
     RefundRequest,
+    unheard,
 )
 from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.ledger_payments import LedgerPayments
@@ -75,10 +77,10 @@ class TalkingModel(ScriptedModel):
     """A model that always has words when nothing else was scripted."""
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         if not self.answers:
             self.says("I have looked into it.")
-        return super().complete(request)
+        return super().complete(request, hear)
 
 
 @dataclass

@@ -21,10 +21,12 @@ from agent.ports import (
     ChatRequest,
     Declined,
     DeliveryKind,
+    Hear,
     NoClearAnswer,
     NotStarted,
     PaymentAnswer,
     RefundRequest,
+    unheard,
 )
 from agent.steps.receive import receive, stop
 from agent.steps.sweep import sweep
@@ -66,10 +68,10 @@ class Pressing(ScriptedModel):
         self._desk, self._chat = desk, chat
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         """Be stopped, and answer."""
         stop(self._desk, self._chat)
-        return super().complete(request)
+        return super().complete(request, hear)
 
 
 def test_a_damaged_request_does_not_silence_the_chat(story: Story) -> None:

@@ -18,7 +18,15 @@ from agent.domain.conversation import RunState
 from agent.domain.decision import Decided, RefusalCode, Refused
 from agent.domain.ids import ApprovalId
 from agent.domain.roles import ActorKind, Identity, Role
-from agent.ports import ChatAnswer, ChatModel, ChatRequest, Delivery, DeliveryKind
+from agent.ports import (
+    ChatAnswer,
+    ChatModel,
+    ChatRequest,
+    Delivery,
+    DeliveryKind,
+    Hear,
+    unheard,
+)
 from agent.steps.ask import ask
 from agent.steps.ask_again import ask_again
 from agent.steps.receive import receive, stop
@@ -191,7 +199,7 @@ class Answering(ChatModel):
         return "answering-1"
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         return self.by(request)
 
 

@@ -15,7 +15,13 @@ from agent.domain.errors import FenceLost, InvalidInput
 from agent.domain.ids import ConversationId, CustomerId, RunId
 from agent.domain.money import Money
 from agent.domain.roles import Role
-from agent.ports import ChatAnswer, ChatRequest, DeliveryKind
+from agent.ports import (
+    ChatAnswer,
+    ChatRequest,
+    DeliveryKind,
+    Hear,
+    unheard,
+)
 from agent.steps.checkpoint import checkpoint
 from agent.steps.receive import attach, open_conversation, receive, stop
 from agent.steps.sweep import sweep
@@ -195,10 +201,10 @@ class StoppedMidway(ScriptedModel):
         self._story, self._chat = story, chat
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         """Answer, and be stopped."""
         stop(self._story.desk, self._chat)
-        return super().complete(request)
+        return super().complete(request, hear)
 
 
 def test_going_round_in_circles_ends_with_a_person(story: Story) -> None:
@@ -348,11 +354,11 @@ class Overtaken(ScriptedModel):
         self._story = story
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         """Take longer than the lease."""
         self._story.clock.advance(seconds=61)
         self._story.rests()
-        return super().complete(request)
+        return super().complete(request, hear)
 
 
 def test_messages_of_one_conversation_are_answered_in_order(story: Story) -> None:
@@ -433,7 +439,7 @@ class Breaking(ScriptedModel):
     """A model whose adapter has a bug."""
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         """Break."""
         raise RuntimeError(f"planned, after {len(request.messages)} messages")
 

@@ -19,7 +19,7 @@ from agent.steps.receive import token_hash
 from bot.web.application import web_app
 from bot.web.chat_keys import AUDIENCE, ChatKeys
 from bot.web.context import WebContext
-from bot.web.hub import Hub, last_seqs_of
+from bot.web.hub import Hub, StoredLogs
 from bot.web.metrics import Metrics
 from bot.web.server import WebServer
 from storage import schema
@@ -112,9 +112,11 @@ def running_web(
     story = tell_story(store, clock, ids)
     if wake is not None:
         story.desk = replace(story.desk, wake=wake)
+    hub = changes.pop("hub", None) or Hub(StoredLogs(store), interval_s=0.05, gap_s=0.001)
+    story.desk = replace(story.desk, live=hub)
     usual = WebContext(
         desk=story.desk,
-        hub=Hub(last_seqs_of(store), interval_s=0.05, gap_s=0.001),
+        hub=hub,
         metrics=Metrics(story.desk),
         chat_keys=ChatKeys(secret=JWT_SECRET),
     )

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ _FIELDS = {
     "max_tokens",
     "temperature",
     "stream",
+    "stream_options",
 }
 _MESSAGE_FIELDS = {
     "system": {"role", "content", "name"},
@@ -37,17 +38,22 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MAX_CALL_ID = 40
 
 JsonObject = dict[str, Any]
-Ending = Literal["whole", "drop", "gone", "hang", "drip"]
+Ending = Literal["whole", "drop", "gone", "hang", "drip", "stall"]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One scripted answer; `ending` tells how it leaves: whole, cut off, not at all, unending."""
+    """One scripted answer; `ending` tells how it leaves: whole, cut off, not at all, unending.
+
+    `completion` is what the body says, where it says something: who asked for a stream gets it in
+    pieces.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     ending: Ending = "whole"
+    completion: JsonObject | None = None
 
 
 def answer(message: JsonObject, *, finish: str = "stop", **more: object) -> Reply:
@@ -67,7 +73,8 @@ def answer(message: JsonObject, *, finish: str = "stop", **more: object) -> Repl
         ],
         "usage": {"prompt_tokens": 120, "completion_tokens": 7, "total_tokens": 127},
     }
-    return Reply(body=json.dumps(completion | more).encode())
+    completion |= more
+    return Reply(body=json.dumps(completion).encode(), completion=completion)
 
 
 def says(text: str) -> Reply:
@@ -81,6 +88,63 @@ def calls(*wanted: tuple[str, str, str]) -> Reply:
         {"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in wanted
     ]
     return answer({"content": None, "tool_calls": made}, finish="tool_calls")
+
+
+def streamed(*chunks: object, ending: Ending = "whole") -> Reply:
+    """Return a stream of these chunks as they are; text goes out as it is written."""
+    lines = [c if isinstance(c, str) else f"data: {json.dumps(c)}" for c in chunks]
+    body = "".join(f"{line}\n\n" for line in lines).encode()
+    return Reply(body=body, headers={"Content-Type": "text/event-stream"}, ending=ending)
+
+
+def chunk(delta: JsonObject, finish: str | None = None, **more: object) -> JsonObject:
+    """Return one chunk of a stream, as OpenAI words it."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1_790_000_000,
+        "model": SERVED_MODEL,
+        "choices": [choice],
+        **more,
+    }
+
+
+def in_pieces(reply: Reply, *, counts: bool) -> Reply:
+    """Return what OpenAI sends of a completion to somebody who asked for a stream.
+
+    `counts` tells whether they asked for the usage, too.
+    """
+    completion = reply.completion
+    if completion is None:
+        return reply
+    chunks: list[object] = []
+    for choice in completion["choices"]:
+        said = choice["message"]
+        chunks.append(chunk({"role": "assistant", "content": "", "refusal": None}))
+        for name in ("content", "refusal"):
+            words = re.findall(r"\s*\S+\s*", said.get(name) or "")
+            chunks += [chunk({name: word}) for word in words]
+        for place, call in enumerate(said.get("tool_calls") or ()):
+            chunks += [chunk({"tool_calls": [one]}) for one in _call_pieces(place, call)]
+        chunks.append(chunk({}, choice["finish_reason"]))
+    if counts:
+        chunks.append({**chunk({}), "choices": [], "usage": completion["usage"]})
+    # The model's name is not the usual one in every test.
+    named = [{**one, "model": completion["model"]} for one in chunks if isinstance(one, dict)]
+    return replace(streamed(*named, "data: [DONE]"), ending=reply.ending)
+
+
+def _call_pieces(place: int, call: JsonObject) -> Iterator[JsonObject]:
+    function = call["function"]
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        yield {"index": place, **call}
+        return
+    yield {"index": place, **call, "function": {**function, "arguments": ""}}
+    half = len(arguments) // 2
+    for part in (arguments[:half], arguments[half:]):
+        yield {"index": place, "function": {"arguments": part}}
 
 
 def error(status: int, code: str, message: str, **headers: str) -> Reply:
@@ -103,6 +167,7 @@ class Standin(ThreadingHTTPServer):
         self.asked = 0
         self.key: str | None = KEY
         self.unknown_fields: set[str] = set()
+        self.knows_streams = True
         self.over = threading.Event()
 
     @property
@@ -125,7 +190,10 @@ class Standin(ThreadingHTTPServer):
         if body["model"] != MODEL:
             return error(404, "model_not_found", "The model does not exist")
         self.bodies.append(body)
-        return self.script.popleft()
+        reply = self.script.popleft()
+        if not (body.get("stream") and self.knows_streams):
+            return reply
+        return in_pieces(reply, counts="stream_options" in body)
 
 
 @contextmanager
@@ -155,6 +223,13 @@ def request_problem(body: object, unknown_fields: Sequence[str] | set[str] = ())
     limit = body.get("max_completion_tokens", body.get("max_tokens", 1))
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         return "Invalid 'max_completion_tokens': integer below minimum value."
+    if not isinstance(body.get("stream", False), bool):
+        return "Invalid type for 'stream': expected a boolean."
+    options = body.get("stream_options")
+    if options is not None and body.get("stream") is not True:
+        return "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+    if options is not None and options not in ({"include_usage": True}, {"include_usage": False}):
+        return "Invalid 'stream_options'."
     problems = [_message_problem(i, m) for i, m in enumerate(body["messages"])]
     problems += [_tools_problem(body.get("tools"))]
     return next((p for p in problems if p), None) or order_problem(body["messages"])
@@ -266,7 +341,10 @@ class _Handler(BaseHTTPRequestHandler):
         missing = 0 if reply.ending == "whole" else 1_000_000
         self.send_header("Content-Length", str(len(reply.body) + missing))
         self.end_headers()
-        self.wfile.write(reply.body)
+        for event in re.findall(rb".+?\n\n|.+", reply.body, re.DOTALL):
+            self.wfile.write(event)
+        if reply.ending == "stall":
+            self.server.over.wait()
         while reply.ending == "drip" and not self.server.over.wait(0.02):
             self.wfile.write(b"\n")
         self.close_connection = reply.ending != "whole"

@@ -413,6 +413,7 @@ def made_desk(folder: Path, database_url: str | None = None, **env: str) -> Iter
         "HOME": str(folder),
         "PORT": str(port),
         "DATABASE_URL": url,
+        "OFFLINE_PACE_MS": "0",
     }
     address = f"http://127.0.0.1:{port}"
     with httpx.Client(base_url=address, timeout=PATIENCE_S, trust_env=False) as client:

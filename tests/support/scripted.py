@@ -1,14 +1,16 @@
 """A model that follows a script, and a notifier that keeps what it was to deliver."""
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 
 from typing_extensions import override
 
 from agent.domain.alerts import Alert, AlertKind
 from agent.domain.conversation import ToolCall
-from agent.domain.errors import ModelUnavailable
+from agent.domain.errors import ModelUnavailable, Unheard
 from agent.domain.places import APPROVALS, ONCALL, REVIEW
 from agent.ports import (
     ChannelClosed,
@@ -19,11 +21,13 @@ from agent.ports import (
     Delivery,
     DeliveryAnswer,
     DeliveryKind,
+    Hear,
     MessageRef,
     Notifier,
     Pulse,
     Unreachable,
     Well,
+    unheard,
 )
 
 # The seconds of every message's `ts`, as Slack has them.
@@ -49,7 +53,7 @@ class ScriptedModel(ChatModel):
         return "scripted-1"
 
     @override
-    def complete(self, request: ChatRequest) -> ChatAnswer:
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
         """Return the next answer; an unscripted question fails the test."""
         self.asked.append(request)
         if not self.answers and self.otherwise is not None:
@@ -72,6 +76,51 @@ class ScriptedModel(ChatModel):
     def breaks(self, problem: str = "no answer") -> None:
         """Queue a failure."""
         self.answers.append(ModelUnavailable(problem))
+
+
+class Dictated(ChatModel):
+    """A model that says what it is told, when it is told; `heard` is what it has said of an answer.
+
+    It notes in `left` that nobody waited for the rest of one.
+    """
+
+    def __init__(self) -> None:
+        """Begin silent."""
+        self._words: SimpleQueue[str | None] = SimpleQueue()
+        self.left = threading.Event()
+
+    @property
+    @override
+    def name(self) -> str:
+        """Return a fixed name."""
+        return "dictated-1"
+
+    @override
+    def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
+        """Say word by word what is dictated, until the end is."""
+        so_far = ""
+        while (word := self._words.get()) is not None:
+            so_far = "" if word == self._ANEW else so_far + word
+            try:
+                hear(so_far)
+            except Unheard:
+                self.left.set()
+                raise
+        return ChatAnswer(so_far, (), self.name, 10, 5)
+
+    _ANEW = "\0"
+
+    def says(self, words: str) -> None:
+        """Let it go on with some words."""
+        self._words.put(words)
+
+    def begins_anew(self) -> None:
+        """Let it lose what it has said, as another try does."""
+        self._words.put(self._ANEW)
+
+    def ends(self) -> None:
+        """Let it be done."""
+        self._words.put(None)
 
 
 @dataclass
