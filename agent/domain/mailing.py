@@ -63,12 +63,18 @@ def is_mailed(approval: Approval) -> bool:
     return not (approval.tool == "send_email" and approval.status is Status.EXECUTED)
 
 
+def outcome_of(approval: Approval) -> str:
+    """Return by what name an outcome is mailed once: the status, and whether it is final."""
+    accepted = approval.status is Status.EXECUTED and is_on_its_way(approval)
+    return "accepted" if accepted else approval.status.value
+
+
 def still_holds(approval: Approval, outcome: str) -> bool:
     """Tell whether an outcome that was to be mailed is still how the request stands.
 
     What expired or went stale may have been put before people again.
     """
-    return approval.status.value == outcome and approval.superseded_by is None
+    return outcome_of(approval) == outcome and approval.superseded_by is None
 
 
 def write_letter(

@@ -6,12 +6,22 @@ from datetime import datetime, timedelta
 from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
 from agent.domain.deadlines import backoff
+from agent.domain.errors import Corrupt
 from agent.domain.ids import ConversationId, CustomerId
 from agent.domain.mailing import still_holds, write_letter
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.letters import render
-from agent.ports import Customer, Declined, DeliveryKind, Mail, MailAccepted, MailAnswer
+from agent.ports import (
+    Customer,
+    Declined,
+    DeliveryKind,
+    Mail,
+    MailAccepted,
+    MailAnswer,
+    NoClearAnswer,
+)
+from agent.steps.execute import report_corrupt
 from agent.steps.outcomes import slack_message
 from storage import approvals, audit, conversations, customer_mails, deliveries, outbox
 from storage.deliveries import Taken
@@ -24,6 +34,7 @@ _BASE = timedelta(seconds=5)
 # An outcome told later than this is of no use; mail servers give up about then, too.
 _TRIED_FOR = timedelta(days=2)
 _DOMAIN = "supportdesk"
+_MAY_HAVE_ARRIVED = "an earlier try may have arrived"
 _NO_ADDRESS = "the shop knows no address of this customer"
 
 
@@ -34,8 +45,14 @@ def send_to_customer(desk: Desk, taken: Taken) -> None:
     """
     # The shop's own record; what a visitor types is nobody's address.
     customer = desk.shop.customer(CustomerId(str(taken.row.body["recipient"])))
-    with desk.store.transaction() as tx:
-        mail = _written(tx, desk, taken, customer)
+    try:
+        with desk.store.transaction() as tx:
+            mail = _written(tx, desk, taken, customer)
+    except Corrupt as corrupt:
+        report_corrupt(desk, corrupt)
+        with desk.store.transaction() as tx:
+            _close(tx, taken, "failed", desk.clock.now(), str(corrupt))
+        return
     if mail is not None:
         answer = desk.mailer.send(mail)
         with desk.store.transaction() as tx:
@@ -51,7 +68,7 @@ def _written(tx: Tx, desk: Desk, taken: Taken, customer: Customer | None) -> Mai
         _close(tx, taken, "overtaken", now)
         return None
     if _is_read(tx, row):
-        _close(tx, taken, "read", now)
+        _close(tx, taken, "read", now, _MAY_HAVE_ARRIVED if row.ambiguous else None)
         return None
     if customer is None or not customer.email:
         _fail(tx, desk, taken, _NO_ADDRESS, now)
@@ -97,7 +114,8 @@ def _note(tx: Tx, desk: Desk, taken: Taken, answer: MailAnswer, now: datetime) -
             _fail(tx, desk, taken, answer.problem, now)
         case _:
             wait = backoff(row.attempts, base=_BASE, jitter=desk.ids.jitter())
-            deliveries.again(tx, taken, now + wait, answer.problem, ambiguous=True)
+            lost = isinstance(answer, NoClearAnswer)
+            deliveries.again(tx, taken, now + wait, answer.problem, ambiguous=lost)
             _LOG.warning("a mail to a customer did not leave: %s", answer.problem)
 
 

@@ -10,6 +10,7 @@ from agent.domain.roles import Channel
 from agent.domain.wording import is_on_its_way
 from agent.ports import DeliveryKind
 from agent.steps.outcomes import show_chip, slack_message
+from agent.steps.owe_mail import owe_mail
 from storage import approvals, audit, outbox
 from storage.transaction import Tx
 
@@ -23,7 +24,8 @@ def finish(tx: Tx, desk: Desk, current: Approval, record: Payload, now: datetime
     finished = approvals.shift_locked(tx, current, None, result=record, wake_at=None)
     if not is_on_its_way(current) or is_on_its_way(finished):
         return finished
-    show_chip(tx, desk, finished, now)
+    shown = show_chip(tx, desk, finished, now)
+    owe_mail(tx, desk, finished, now, "", shown)
     if not finished.automatic:
         key = f"card_update:{finished.id}:finished"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.CARD_UPDATE, key, {}, finished))

@@ -6,7 +6,7 @@ from datetime import datetime
 from agent.desk import Desk, Lane
 from agent.domain.approvals import Approval
 from agent.domain.ids import ConversationId
-from agent.domain.mailing import is_mailed
+from agent.domain.mailing import is_mailed, outcome_of
 from agent.domain.payload import Json
 from storage import customer_mails, outbox
 from storage.customer_mails import CustomerMail
@@ -35,7 +35,7 @@ def owe_mail(
         id=desk.ids.new("out"),
         conversation_id=approval.conversation_id,
         approval_id=approval.id,
-        outcome=approval.status.value,
+        outcome=outcome_of(approval),
         recipient=approval.customer_id,
         seq=shown[approval.conversation_id],
         state="waiting",

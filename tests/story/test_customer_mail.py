@@ -10,7 +10,10 @@ import pytest
 from typing_extensions import override
 
 from agent.desk import CustomerMail
+from agent.domain.alerts import AlertKind
 from agent.domain.approvals import Approval, Status
+from agent.domain.asking import Question
+from agent.domain.asks import AskedOf
 from agent.domain.ids import ConversationId, CustomerId
 from agent.ports import (
     Customer,
@@ -22,17 +25,24 @@ from agent.ports import (
     Mailer,
     NoClearAnswer,
     NotStarted,
+    ProviderStatus,
 )
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.sink_mail import NoMailer, SinkMailer
+from agent.steps.ask import ask
 from agent.steps.ask_again import ask_again
 from agent.steps.decide import withdraw
+from agent.steps.hear import ProviderEvent, hear
 from agent.steps.mail import send_mail
+from agent.steps.owe_mail import owe_mail
+from agent.steps.receive import open_conversation
 from agent.steps.revoke import revoke
 from storage import conversations, customer_mails
 from storage.mail_sink import KeptMail
+from tests.story.test_execute import with_payments
 from tests.story.test_joins import joins
 from tests.story.test_races import at_once, other
+from tests.story.test_unknown import Slow
 from tests.story.ways import ANA, MIA, hears, parked, staff
 from tests.support.desk import SENDER, Story
 
@@ -184,6 +194,70 @@ def test_a_mail_never_says_what_is_not_true_any_more(story: Story) -> None:
     assert states(story, expired) == [("expired", "overtaken")]
 
 
+def test_accepted_is_mailed_and_so_is_paid_but_not_the_one_after_the_other(story: Story) -> None:
+    slow = Slow(story.payments, wait=lambda _s: None)
+    pending = with_payments(story, slow)
+    rows = []
+    for order, wait in (("ORD-1001", 300), ("ORD-1004", 0)):
+        row = parked(pending, "60.00", order)
+        pending.approves(ANA, row)
+        pending.rests()
+        story.clock.advance(seconds=wait)
+        mails(story)
+        rows.append(row)
+    slow.status = ProviderStatus.SUCCEEDED
+    for row in rows:
+        assert hear(pending.desk, ProviderEvent(f"evt_{row.id}", "refund.updated", row.id))
+    story.clock.advance(seconds=300)
+    subjects = [mail.envelope.subject for mail in mails(story)]
+    assert subjects == [
+        "Refund for order ORD-1001: accepted, on its way",
+        "Refund for order ORD-1001: done",
+        "Refund for order ORD-1004: done",
+    ]
+    assert states(story, rows[0]) == [("accepted", "sent"), ("executed", "sent")]
+    assert states(story, rows[1]) == [("accepted", "overtaken"), ("executed", "sent")]
+
+
+def test_everything_the_desk_says_by_itself_is_in_the_conversations_language(
+    story: Story,
+) -> None:
+    clara = CustomerId("cus_clara")
+    chat = open_conversation(story.desk, clara, "de").conversation_id
+    story.asks_refund(chat, "160.00")
+    row = story.only(Status.PENDING)
+    ask(story.desk, row.id, Question(AskedOf.CUSTOMER, "Where is the crack?"), story.order(ANA))
+    story.rejects(ANA, row, "Past the 30 days.")
+    story.rests()
+    story.model.calls(("call_h", "hand_off", '{"reason": "asks for a person"}'))
+    story.model.breaks()
+    story.model.breaks()
+    story.model.breaks()
+    story.says(chat, "Ich will mit jemandem reden")
+    said = [str(event.data["text"]) for event in story.log(chat) if "text" in event.data]
+    what = "Erstattung von 160.00 USD für Bestellung ORD-1001"
+    for words in (
+        f"{what}: wird kurz von unserem Team geprüft",
+        "Where is the crack?\n\nBitte antworten Sie hier bis",
+        f"{what}: abgelehnt. Past the 30 days.",
+        f"Unser Team hat die {what} abgelehnt. Past the 30 days.",
+        "Hier übernimmt gleich ein Mensch aus unserem Team.",
+    ):
+        assert [one for one in said if one.startswith(words)] != [], words
+    (declined,) = [e.data for e in story.log(chat) if e.data.get("status") == "declined"]
+    assert (declined["tool"], declined["order_id"]) == ("issue_refund", "ORD-1001")
+    assert declined["amount"] == {"minor": 16000, "currency": "USD", "display": "160.00 USD"}
+    # The model is told in English; what the customer reads next follows the language they turn to.
+    assert "denied_by_human" in str(story.transcript(row))
+    assert "abgelehnt" not in str(story.transcript(row))
+    with story.desk.store.transaction() as tx:
+        conversations.speak(tx, chat, "ja")
+    story.clock.advance(seconds=300)
+    (mail,) = mails(story)
+    assert mail.envelope.subject == "ご注文 ORD-1001 の返金: お断りしました"
+    assert "Past the 30 days." in mail.envelope.body
+
+
 def test_what_the_customer_took_back_is_not_mailed_what_the_team_called_off_is(
     story: Story,
 ) -> None:
@@ -308,21 +382,53 @@ def test_where_no_mail_can_leave_none_is_owed(story: Story) -> None:
         assert states(story, row) == []
 
 
-def test_who_loses_the_lease_notes_nothing(story: Story) -> None:
+@pytest.mark.parametrize(
+    "answer", [Declined("mail_refused", "554 seen before"), MailAccepted("", "")], ids=["no", "yes"]
+)
+def test_who_loses_the_lease_notes_nothing(story: Story, answer: MailAnswer) -> None:
     row = paid(story)
     story.clock.advance(seconds=300)
 
-    class Slow(SinkMailer):
+    class Late(SinkMailer):
         """Takes longer than the lease; meanwhile another worker sends and notes it."""
 
         @override
         def send(self, mail: Mail) -> MailAnswer:
-            answer = super().send(mail)
+            super().send(mail)
             story.clock.advance(minutes=10)
             assert send_mail(story.desk)
             return answer
 
-    assert send_mail(through(story, Slow(story.desk.store, story.clock, SENDER)).desk)
+    assert send_mail(through(story, Late(story.desk.store, story.clock, SENDER)).desk)
     assert states(story, row) == [("executed", "sent")]
     assert story.trail().count("customer.mailed") == 1
     assert len(story.mails()) == 1
+
+
+def test_an_answer_that_was_lost_before_it_was_read_is_not_forgotten(story: Story) -> None:
+    row = paid(story)
+    story.clock.advance(seconds=300)
+    assert send_mail(through(story, Answering(NoClearAnswer("lost"))).desk)
+    reads(story, row.conversation_id)
+    story.clock.advance(minutes=1)
+    assert mails(story) == ()
+    with story.desk.store.transaction(write=False) as tx:
+        (mail,) = customer_mails.of(tx, row.id)
+    assert (mail.state, mail.problem) == ("read", "an earlier try may have arrived")
+
+
+def test_what_is_owed_twice_is_mailed_once(story: Story) -> None:
+    row = story.approval(paid(story).id)
+    with story.desk.store.transaction() as tx:
+        owe_mail(tx, story.desk, row, story.clock.now(), "", {row.conversation_id: 99})
+    story.clock.advance(seconds=300)
+    assert len(mails(story)) == 1
+
+
+def test_a_damaged_request_is_an_alert_and_no_mail(story: Story) -> None:
+    row = paid(story)
+    story.damages("UPDATE approvals SET payload = '{' WHERE id = :i", i=row.id)
+    story.clock.advance(seconds=300)
+    assert mails(story) == ()
+    assert states(story, row) == [("executed", "failed")]
+    assert [alert.kind for alert in story.open_alerts()] == [AlertKind.CORRUPT_ROW]

@@ -1,0 +1,100 @@
+"""Arabic; what is put in is fenced off, since amounts and ids run from left to right."""
+
+from agent.domain.words.shape import Chips, Mails, Offers, Outcomes, Thing, Words
+
+ARABIC = Words(
+    refund=Thing(
+        name="استرداد المبلغ",
+        title="استرداد مبلغ {amount}",
+        title_on="استرداد مبلغ {amount} عن الطلبية {order}",
+        way="المبلغ في طريقه إليك",
+        done="تم، وقد دُفع المبلغ",
+        undone="لم يُدفع أي مبلغ",
+    ),
+    email=Thing(
+        name="البريد الإلكتروني",
+        title="البريد الإلكتروني",
+        title_on="البريد الإلكتروني بخصوص الطلبية {order}",
+        way="هو في طريقه إليك",
+        done="تم إرساله",
+        undone="لم يُرسل أي شيء",
+    ),
+    other=Thing(
+        name="الإجراء المطلوب",
+        title="الإجراء المطلوب",
+        title_on="الإجراء المطلوب بخصوص الطلبية {order}",
+        way="يجري تنفيذه الآن",
+        done="تم تنفيذه",
+        undone="لم يُنفَّذ أي شيء",
+    ),
+    chips=Chips(
+        waiting="{what}: بحاجة إلى مراجعة سريعة من فريقنا",
+        paused="{what}: تمت الموافقة، لكن كل شيء متوقف مؤقتًا في الوقت الحالي",
+        approved="{what}: تمت الموافقة، {way}",
+        done="{what}: تم",
+        accepted="{what}: تم القبول، {way}",
+        unknown="{what}: تمت الموافقة، ونتحقق الآن مما إذا كان قد اكتمل",
+        failed="{what}: تعذّر إكماله",
+        declined="{what}: مرفوض.",
+        expired="{what}: لم يتخذ أحد قرارًا في الوقت المحدد",
+        replaced="{what}: حلّ محله طلب معدَّل",
+        withdrawn="{what}: تم سحبه",
+        called_off="{what}: ألغاه فريقنا",
+        with_reason="{said}. {reason}",
+    ),
+    outcomes=Outcomes(
+        waiting="{what} بحاجة إلى مراجعة سريعة من فريقنا.",
+        executed="خبر سار: {what} {done}.",
+        accepted="خبر سار: {what} تم قبوله؛ {way}.",
+        edited="غيّر فريقنا المبلغ من {original} إلى {amount}.",
+        declined="رفض فريقنا {what}.",
+        expired="لم يتخذ أحد قرارًا بشأن {what} في الوقت المحدد، ولذلك {undone}.",
+        failed="تعذّر إكمال {what}، و{undone}.",
+        came_back="{what} لم يصل: لم يقبله مصرفك، ولذلك لم يصلك المبلغ.",
+        stale="لم يُنفَّذ {what} لأن شيئًا ما تغيّر في هذه الأثناء؛ {undone}.",
+        unknown="تمت الموافقة على {what}؛ وما زلنا نتحقق مما إذا كان قد اكتمل.",
+        withdrawn="تم سحب {what}؛ {undone}.",
+        called_off="ألغى فريقنا {what}؛ {undone}.",
+        replaced="حلّ طلب معدَّل محل {what}.",
+    ),
+    offers=Offers(
+        person="يمكنني تحويلك إلى موظف.",
+        person_if_liked="إذا أردت، يمكنني تحويلك إلى موظف.",
+        person_looks="يمكنني تحويلك إلى موظف ليتابع الأمر.",
+        again_or_person="يمكنك أن تطلب ذلك مرة أخرى، أو يمكنني تحويلك إلى موظف.",
+    ),
+    mails=Mails(
+        subject="{name}: {status}",
+        subject_on="{name} عن الطلبية {order}: {status}",
+        greeting="مرحبًا {name}،",
+        hello="مرحبًا،",
+        amount="المبلغ",
+        order="الطلبية",
+        status="الحالة",
+        reason="ما يقوله فريقنا",
+        invitation="هل لديك سؤال حول ذلك؟ اكتب إلينا في المحادثة، ويمكن لموظف أن يساعدك أيضًا:",
+        link="فتح المحادثة",
+        why=("أُرسلت هذه الرسالة تلقائيًا لأن هناك جديدًا بشأن طلبك لم تتم قراءته في المحادثة بعد."),
+        done="تم",
+        accepted="تم القبول وما زال في الطريق",
+        declined="مرفوض",
+        expired="لم يتخذ أحد قرارًا في الوقت المحدد",
+        failed="تعذّر إكماله",
+        came_back="لم يصل",
+        stale="لم يُنفَّذ",
+        withdrawn="تم سحبه",
+        called_off="ألغاه فريقنا",
+    ),
+    question=(
+        "يُرجى الرد هنا قبل {until} بالتوقيت العالمي (UTC): حتى ذلك الحين يمكن لفريقنا أن يتخذ "
+        "قرارًا بشأن {what}."
+    ),
+    time="%Y/%m/%d %H:%M",
+    model_down=(
+        "عذرًا، لا يمكنني الرد الآن. لم يضع أي شيء: يُرجى الكتابة مرة أخرى بعد لحظات، أو اطلب "
+        "التحدث إلى موظف."
+    ),
+    too_many_steps="عذرًا، لم أتمكن من إنهاء هذا. لقد طلبت من أحد الزملاء أن يتولى الأمر.",
+    handed_off="سيتولى أحد أعضاء فريقنا المحادثة هنا.",
+    isolates=True,
+)
