@@ -312,7 +312,7 @@ def _customer_mail(settings: Settings) -> CustomerMail | None:
     return CustomerMail(
         after=timedelta(seconds=settings.mail_unread_after_s),
         link=None if page is None else f"{page}#support-desk",
-        reply_to=settings.mail_reply_to or settings.mail_from,
+        reply_to=settings.mail_reply_to or settings.mail_from or sandbox.MAIL_FROM,
     )
 
 

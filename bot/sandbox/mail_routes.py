@@ -24,7 +24,8 @@ def mail_routes(store: Store) -> APIRouter:
 
 def _mail(kept: mail_sink.KeptMail) -> dict[str, object]:
     envelope = kept.envelope
-    headers = message_from_string(kept.raw, policy=policy.default).items()
+    message = message_from_string(kept.raw, policy=policy.default)
+    html = message.get_body(("html",))
     return {
         "id": kept.id,
         "message_id": kept.message_id,
@@ -34,6 +35,7 @@ def _mail(kept: mail_sink.KeptMail) -> dict[str, object]:
         "bcc": list(envelope.bcc),
         "subject": envelope.subject,
         "body": envelope.body,
-        "headers": {name: str(value) for name, value in headers},
+        "html": None if html is None else html.get_content(),
+        "headers": {name: str(value) for name, value in message.items()},
         "at": rfc3339(kept.at),
     }

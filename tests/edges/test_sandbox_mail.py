@@ -31,7 +31,9 @@ MAIL = Mail(
     body="Hello Ben,\r\n.\r\n日本 🎉",
     date=START,
 )
-LATER = replace(MAIL, message_id="rd-2@supportdesk", subject="Later", cc=(), bcc=())
+LATER = replace(
+    MAIL, message_id="rd-2@supportdesk", subject="Later", cc=(), bcc=(), html="<p>Hello Ben</p>"
+)
 
 
 @pytest.fixture
@@ -141,10 +143,11 @@ def test_delivered_mails_are_listed_the_newest_last(
         "bcc": ["audit@shopstream.example"],
         "subject": "Grüße",
         "body": "Hello Ben,\r\n.\r\n日本 🎉",
+        "html": None,
         "at": "2026-11-29T12:00:00Z",
     }
     assert (second["subject"], second["at"]) == ("Later", "2026-11-29T12:00:01.500000Z")
-    assert (second["cc"], second["bcc"]) == ([], [])
+    assert (second["cc"], second["bcc"], second["html"].strip()) == ([], [], "<p>Hello Ben</p>")
 
 
 def test_other_machines_and_other_sites_see_no_mail(store: Store, mailer: SinkMailer) -> None:
