@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from agent.domain.approvals import ApprovalView, Status
 from agent.domain.payload import Json, Payload
+from agent.domain.wording import request_words
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED
 from bot.slack.blocks import (
     Block,
@@ -21,6 +22,7 @@ from bot.slack.blocks import (
     word,
 )
 from bot.slack.cards import BUDGET
+from bot.slack.parts import masked
 from bot.slack.states import (
     closed_by,
     deciding_votes,
@@ -90,8 +92,9 @@ def thread_line(view: ApprovalView, status: Status) -> Note:
 
 def mail_line(view: ApprovalView, problem: str) -> Note:
     """Return the line that says that the customer could not be told by mail, and why."""
-    words = clip(visible(f"{phrase(view.approval)}: no mail reaches the customer."), _PLAIN)
-    why = quote(clip(visible(problem), _PLAIN))
+    words = clip(visible(f"{request_words(view.approval)}: no mail reaches the customer."), _PLAIN)
+    # A server likes to repeat the address.
+    why = quote(clip(visible(masked(view, problem)), _PLAIN))
     return Note([rich(line(emoji("email"), word(f" {words}")), why)], fallback(words))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from email import message_from_bytes, policy
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from bot.sandbox.problems import answer_problems
 from storage import mail_sink
 from storage.transaction import Store
 from tests.support.doubles import START, HandClock
-from tests.support.process import made_desk
-from tests.support.smtp_server import mail_server
+from tests.support.outside import eventually
+from tests.support.process import DeskProcess, made_desk
+from tests.support.smtp_server import MailServer, mail_server
 
 SENDER = Sender("ShopStream", "support@shopstream.example")
 MAIL = Mail(
@@ -163,14 +165,38 @@ def test_other_machines_and_other_sites_see_no_mail(store: Store, mailer: SinkMa
     assert (rebound.status_code, foreign.status_code) == (421, 403)
 
 
+def _hears_by_mail(desk: DeskProcess, server: MailServer) -> None:
+    """Let a customer ask, close the tab, and hear by mail what the team decided."""
+    chat = desk.opens_chat("cus_clara")
+    asked = chat.parks("The chair in ORD-1001 arrived broken, I want my money back")
+    desk.decides("approve", asked, desk.staff("ana"))
+    eventually(lambda: server.mails, "a mail about the outcome")
+    (mail,) = server.mails
+    assert mail.recipients == ("clara.nguyen@example.com",)
+    message = message_from_bytes(mail.raw, policy=policy.default)
+    assert message["Subject"] == "Refund for order ORD-1001: done"
+    assert message["Reply-To"] == "Shop <help@shop.example>"
+    for kind in ("plain", "html"):
+        part = message.get_body((kind,))
+        assert part is not None
+        assert "https://shop.example/help#support-desk" in part.get_content()
+
+
 def test_the_desk_says_at_its_start_where_mail_goes(tmp_path: Path) -> None:
     with made_desk(tmp_path) as desk, mail_server() as server:
         desk.start()
         assert "mail      stays here: GET /sandbox/mail" in desk.log
         assert desk.client.get("/sandbox/mail").json() == []
         desk.stop()
-        desk.env = {**desk.env, "SMTP_URL": server.url, "MAIL_FROM": "Shop <help@shop.example>"}
+        desk.env = {
+            **desk.env,
+            "SMTP_URL": server.url,
+            "MAIL_FROM": "Shop <help@shop.example>",
+            "MAIL_UNREAD_AFTER_S": "1",
+            "SHOP_URL": "https://shop.example/help",
+        }
         desk.start()
+        _hears_by_mail(desk, server)
         through = f"leaves through 127.0.0.1:{server.port} as Shop <help@shop.example>"
         assert f"mail      {through}" in desk.log
         desk.stop()

@@ -14,7 +14,7 @@ from agent.domain.reviews import Review, ReviewState
 from bot.sandbox.block_limits import check_message
 from bot.slack.blocks import moment_token, weight
 from bot.slack.cards import BUDGET
-from bot.slack.notices import Note, hand_off
+from bot.slack.notices import Note, hand_off, mail_line
 from bot.slack.reviews import review_note
 from bot.slack.targets import read_target
 from tests.support.builders import (
@@ -232,3 +232,19 @@ def test_every_notice_takes_hostile_text_literally(text: str) -> None:
         assert_literal(note.blocks, "MARK")
         assert "<!" not in note.text
         assert not any(char in note.text for char in UNSEEN)
+
+
+# --- mails to customers
+
+
+def test_a_mail_that_reaches_nobody_is_told_without_the_address() -> None:
+    problem = "recipient_refused: clara.nguyen@example.com: 550 no such user"
+    note = checked(mail_line(view_of(approval(status=S.EXECUTED)), problem))
+    said = read(note.blocks)
+    assert "no mail reaches the customer" in said
+    assert "ORD-1001" in said
+    assert "550 no such user" in said
+    assert "clara.nguyen@example.com" not in said
+    for text in HOSTILE:
+        hostile = mail_line(view_of(approval(status=S.EXECUTED)), f"MARK {text}")
+        assert_literal(checked(hostile).blocks, "MARK")
