@@ -11,6 +11,7 @@ from agent.domain.approvals import ApprovalView
 from agent.domain.conversation import ChatMessage, ToolCall
 from agent.domain.digest import Queue
 from agent.domain.fraud import FlagAction
+from agent.domain.hand_offs import HandOff
 from agent.domain.heads import Head
 from agent.domain.ids import ApprovalId, ConversationId, CustomerId, Prefix, RunId
 from agent.domain.money import Money
@@ -343,6 +344,8 @@ class DeliveryKind(StrEnum):
     EPHEMERAL = "ephemeral"
     HAND_OFF = "hand_off"
     MAIL_LINE = "mail_line"
+    HAND_OFF_UPDATE = "hand_off_update"
+    HAND_OFF_LINE = "hand_off_line"
     REVIEW = "review"
     REVIEW_UPDATE = "review_update"
     ALERT = "alert"
@@ -360,10 +363,10 @@ class DeliveryKind(StrEnum):
 class Delivery:
     """One outbox row ready to leave.
 
-    `approval`, `alert` and `queue` are read afresh for each try, so a message shows the rows as
-    they are now; `refs` are its copies posted so far; `ambiguous` tells that an earlier try may
-    have arrived. `channel` is the id of the channel, or of the person, that a new message goes to;
-    an earlier try may have gone to one of `channels`. Those in `closed` refuse messages at present.
+    `approval`, `alert`, `queue` and `hand_off` are read afresh for each try, so a message shows the
+    rows as they are now; `refs` are its copies posted so far; `ambiguous` tells that an earlier try
+    may have arrived. `channel` is the id of the channel, or of the person, that a new message goes
+    to; an earlier try may have gone to one of `channels`. Those in `closed` refuse messages now.
     """
 
     outbox_id: str
@@ -376,6 +379,7 @@ class Delivery:
     channel: str
     alert: Alert | None = None
     queue: Queue | None = None
+    hand_off: HandOff | None = None
     channels: tuple[str, ...] = ()
     closed: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Where a card, a review message, an alert or a ping was posted; every copy is kept."""
+"""Where a card, a review message, an alert, a ping or a hand-off was posted; each copy is kept."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -20,12 +20,16 @@ _LIVES = timedelta(days=40)
 
 
 class MessageKind(StrEnum):
-    """What a posted message shows: a request, a look back at it, an alert, that it waits still."""
+    """What a posted message shows.
+
+    A request, a look back at it, an alert, that it waits still, a customer who needs a person.
+    """
 
     CARD = "card"
     REVIEW = "review"
     ALERT = "alert"
     PING = "ping"
+    HAND_OFF = "hand_off"
 
 
 _ADD = text(
@@ -93,6 +97,11 @@ def note(
 def note_alert(tx: Tx, subject: str, outbox_id: str, ref: MessageRef, at: datetime) -> None:
     """Remember a posted message about a subject of alerts."""
     _note(tx, (None, subject), outbox_id, ref, at, MessageKind.ALERT)
+
+
+def note_hand_off(tx: Tx, subject: str, outbox_id: str, ref: MessageRef, at: datetime) -> None:
+    """Remember the message of a hand-off."""
+    _note(tx, (None, subject), outbox_id, ref, at, MessageKind.HAND_OFF)
 
 
 def note_ping(

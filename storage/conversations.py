@@ -45,8 +45,8 @@ _BY_CLIENT_ID = select(events).where(
 _OF_RUN = (
     select(events).join(runs, runs.c.message_id == events.c.id).where(runs.c.id == bindparam("run"))
 )
-_BY_OUTCOME = select(events.c.id).where(events.c.outcome_key == bindparam("outcome"))
 _LANGUAGE = select(conversations.c.language).where(conversations.c.id == bindparam("conversation"))
+_BY_OUTCOME = select(events).where(events.c.outcome_key == bindparam("outcome"))
 # Until its turn has ended, a message or an outcome that the agent is to speak of is queued.
 _IS_THINKING = exists(
     select(text("1"))
@@ -139,6 +139,14 @@ _CUSTOMER_WORDS = (
 )
 
 
+_LAST_MESSAGES = (
+    select(events)
+    .where(events.c.conversation_id == bindparam("conversation"), events.c.type == "message")
+    .order_by(events.c.seq.desc())
+    .limit(bindparam("limit"))
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An event to add to the log. `outcome_key` makes the telling of an outcome unique."""
@@ -196,9 +204,9 @@ def create(
     )
 
 
-def get(tx: Tx, conversation_id: ConversationId) -> Conversation | None:
-    """Return the conversation, None if there is none of that id."""
-    row = tx.one(_GET, conversation=conversation_id)
+def get(tx: Tx, conversation_id: ConversationId, *, lock: bool = False) -> Conversation | None:
+    """Return the conversation, None if there is none of that id; `lock` holds its log."""
+    row = tx.one(_LOCK if lock else _GET, conversation=conversation_id)
     return None if row is None else _read(row)
 
 
@@ -247,12 +255,13 @@ def events_after(
 ) -> tuple[LogEvent, ...]:
     """Return the log's events with seq > `after`, in order."""
     rows = tx.all(_EVENTS_AFTER, conversation=conversation_id, after=after, limit=limit)
-    return tuple(
-        LogEvent(
-            row["seq"], from_micros(row["at"]), EventType(row["type"]), json.loads(row["data"])
-        )
-        for row in rows
-    )
+    return tuple(_event(row) for row in rows)
+
+
+def last_messages(tx: Tx, conversation_id: ConversationId, limit: int) -> tuple[LogEvent, ...]:
+    """Return what was said last by anybody, in order."""
+    rows = tx.all(_LAST_MESSAGES, conversation=conversation_id, limit=limit)
+    return tuple(_event(row) for row in reversed(rows))
 
 
 def sent(tx: Tx, conversation_id: ConversationId, client_id: str) -> SentMessage | None:
@@ -272,6 +281,12 @@ def words_of_run(tx: Tx, run_id: RunId) -> str:
 def is_told(tx: Tx, outcome_key: str) -> bool:
     """Tell whether the customer's message about an outcome is there already."""
     return tx.one(_BY_OUTCOME, outcome=outcome_key) is not None
+
+
+def told(tx: Tx, outcome_key: str) -> SentMessage | None:
+    """Return the message that was stored under an outcome or another mark of the desk's own."""
+    row = tx.one(_BY_OUTCOME, outcome=outcome_key)
+    return None if row is None else _sent(row)
 
 
 def standings(
@@ -343,6 +358,11 @@ def first_words(tx: Tx, conversation_id: ConversationId) -> str:
     """Return the customer's first message, empty when there is none."""
     row = tx.one(_FIRST_WORDS, conversation=conversation_id)
     return "" if row is None else str(json.loads(row["data"])["text"])
+
+
+def _event(row: Row) -> LogEvent:
+    at, kind = from_micros(row["at"]), EventType(row["type"])
+    return LogEvent(row["seq"], at, kind, json.loads(row["data"]))
 
 
 def _sent(row: Row) -> SentMessage:

@@ -31,7 +31,7 @@ _IS_AWAITED = (
     select(_first.c.id)
     .where(
         _first.c.about == outbox.c.about,
-        text("first.kind IN ('card','review','alert')"),
+        text("first.kind IN ('card','review','alert','hand_off')"),
         _first.c.next_at.is_not(None),
     )
     .exists()
@@ -46,7 +46,7 @@ _MAY_LEAVE = and_(
             outbox.c.about.not_in(
                 select(_sent.c.about).where(_IN_FLIGHT, _sent.c.about.is_not(None))
             ),
-            or_(text("outbox.kind IN ('card','review','alert')"), ~_IS_AWAITED),
+            or_(text("outbox.kind IN ('card','review','alert','hand_off')"), ~_IS_AWAITED),
         ),
     ),
 )

@@ -18,7 +18,13 @@ from sqlalchemy import (
     text,
 )
 
-from storage import audit_tables, columns, mail_tables, outside_tables  # noqa: F401 - in metadata
+from storage import (  # noqa: F401 - in metadata
+    audit_tables,
+    columns,
+    hand_off_tables,
+    mail_tables,
+    outside_tables,
+)
 
 metadata = columns.metadata
 
@@ -372,7 +378,8 @@ slack_messages = Table(
     # What an alert is about (see `alerts`); null for the messages of an approval alone.
     Column("subject", Text, index=True),
     Column("outbox_id", Text, nullable=False),
-    # `card`, `review` for the message that asks about an automatic effect afterwards, `alert`.
+    # `card`, `review` for the message that asks about an automatic effect afterwards, `alert`,
+    # `ping`, `hand_off`.
     Column("kind", Text, nullable=False, default="card"),
     Column("posted_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("channel", "ts"),

@@ -69,11 +69,21 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def _decides(role: Role) -> Role:
+    if role is Role.SUPPORT:
+        raise ValueError("answers customers and decides on nothing")
+    return role
+
+
+# A role that decides on requests.
+DecidingRole = Annotated[Role, Field(strict=False), AfterValidator(_decides)]
+
+
 class TierRule(_Strict):
     """One step of the tiers of a currency; the last has no `up_to`."""
 
     up_to: DecimalText | None = None
-    role: Annotated[Role, Field(strict=False)]
+    role: DecidingRole
     approvals: Annotated[int, Field(ge=1, le=2)] = 1
     at_deadline: AtDeadline = "deny"
     # Whether the role must be read from Slack after the click.
@@ -115,7 +125,7 @@ class EmailRules(_Strict):
     templates_run: bool
     customer_window_s: Seconds
     customer_max_emails: Annotated[int, Field(ge=1, le=1000)]
-    role: Annotated[Role, Field(strict=False)]
+    role: DecidingRole
     approvals: Annotated[int, Field(ge=1, le=2)] = 1
     at_deadline: AtDeadline = "deny"
     decide_within_s: Seconds
@@ -130,7 +140,7 @@ class FlagRules(_Strict):
     """
 
     auto_score_max: Share | None
-    role: Annotated[Role, Field(strict=False)]
+    role: DecidingRole
     approvals: Annotated[int, Field(ge=1, le=2)] = 1
     at_deadline: AtDeadline = "deny"
     decide_within_s: Seconds
@@ -155,7 +165,7 @@ class EscalationRules(_Strict):
 
     remind_at: Share
     oncall_at: Share
-    senior: Annotated[Role, Field(strict=False)]
+    senior: DecidingRole
     digest_over: Annotated[int, Field(ge=1, le=100_000)]
     digest_every_s: Seconds
     timezone: ZoneName

@@ -11,6 +11,7 @@ GROUPS: dict[Role, str] = {
     Role.REFUND_APPROVER: "the refund approvers",
     Role.REFUND_MANAGER: "the refund managers",
     Role.ONCALL: "on-call",
+    Role.SUPPORT: "the support agents",
 }
 _DAYS = {
     "mon": "Monday",

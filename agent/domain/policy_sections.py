@@ -35,6 +35,7 @@ _MAY: dict[Role, str] = {
         "stop everything; decide alone above the tier in an emergency, with a reason that "
         "everybody on call reads"
     ),
+    Role.SUPPORT: "answer customers who need a person, as everybody else here may; decide nothing",
 }
 
 

@@ -18,6 +18,7 @@ ROLES: dict[Role, str] = {
     Role.REFUND_APPROVER: "refund approver",
     Role.REFUND_MANAGER: "refund manager",
     Role.ONCALL: "on-call",
+    Role.SUPPORT: "support agent",
 }
 TOOLS: dict[str, str] = {
     "issue_refund": "Refund (issue_refund)",

@@ -19,6 +19,7 @@ class Role(StrEnum):
     REFUND_APPROVER = "refund_approver"
     REFUND_MANAGER = "refund_manager"
     ONCALL = "oncall"
+    SUPPORT = "support_agent"
 
 
 # Stopping is safe, so whoever is on call may; letting money move again is a manager's word.
@@ -207,7 +208,8 @@ def quorum_reached(tier: Tier, votes: tuple[tuple[ActorId, frozenset[Role]], ...
     return len(people) >= tier.approvals_needed and any(tier.role in roles for _, roles in votes)
 
 
-_RANK = {Role.ONCALL: 0, Role.REFUND_APPROVER: 1, Role.REFUND_MANAGER: 2}
+# Support decides on nothing: whatever else is asked for asks for more.
+_RANK = {Role.SUPPORT: -1, Role.ONCALL: 0, Role.REFUND_APPROVER: 1, Role.REFUND_MANAGER: 2}
 
 
 def higher_tier(one: Tier, other: Tier) -> Tier:

@@ -8,17 +8,29 @@ from agent.desk import Desk
 from agent.domain.approvals import ApprovalView, Status
 from agent.domain.digest import Queue, digest_mark
 from agent.domain.escalation import Level
-from agent.domain.ids import ApprovalId
+from agent.domain.hand_offs import HandOff, numbered
+from agent.domain.ids import ApprovalId, ConversationId
 from agent.domain.places import APPROVALS, ONCALL, REVIEW, Place, receiver
 from agent.ports import Delivery, DeliveryKind, MessageRef
-from storage import alerts, approvals, cards, decisions, deliveries, digests, marks
+from storage import alerts, approvals, cards, decisions, deliveries, digests, hand_offs, marks
 from storage.cards import MessageKind
 from storage.outbox import OutboxRow
 from storage.transaction import Tx
 
+OF_HAND_OFFS = frozenset(
+    {DeliveryKind.HAND_OFF, DeliveryKind.HAND_OFF_UPDATE, DeliveryKind.HAND_OFF_LINE}
+)
 OF_ALERTS = frozenset({DeliveryKind.ALERT, DeliveryKind.ALERT_UPDATE, DeliveryKind.ALERT_LINE})
 # What is posted once and drawn anew from then on.
-_KEPT = frozenset({DeliveryKind.CARD, DeliveryKind.REVIEW, DeliveryKind.ALERT, DeliveryKind.PING})
+_KEPT = frozenset(
+    {
+        DeliveryKind.CARD,
+        DeliveryKind.REVIEW,
+        DeliveryKind.ALERT,
+        DeliveryKind.PING,
+        DeliveryKind.HAND_OFF,
+    }
+)
 # What only matters as long as the request waits.
 _URGING = frozenset({DeliveryKind.PING, DeliveryKind.PING_LINE})
 # Which waiting messages a picture makes needless. Whoever sees a card for the first time sees how
@@ -31,6 +43,8 @@ _MAKES_NEEDLESS = {
     DeliveryKind.ALERT: {DeliveryKind.ALERT_UPDATE},
     DeliveryKind.ALERT_UPDATE: {DeliveryKind.ALERT_UPDATE},
     DeliveryKind.PING_UPDATE: {DeliveryKind.PING_UPDATE},
+    DeliveryKind.HAND_OFF: {DeliveryKind.HAND_OFF_UPDATE},
+    DeliveryKind.HAND_OFF_UPDATE: {DeliveryKind.HAND_OFF_UPDATE},
 }
 # Whose channel an update is about, should it look for what was posted there.
 _HOME = {
@@ -38,6 +52,7 @@ _HOME = {
     DeliveryKind.REVIEW_UPDATE: REVIEW,
     DeliveryKind.ALERT_UPDATE: ONCALL,
     DeliveryKind.PING_UPDATE: ONCALL,
+    DeliveryKind.HAND_OFF_UPDATE: APPROVALS,
 }
 _OF_REVIEWS = frozenset({DeliveryKind.REVIEW, DeliveryKind.REVIEW_UPDATE})
 
@@ -106,6 +121,7 @@ def load_delivery(desk: Desk, row: OutboxRow, way: Route) -> Loaded:
         view = None if about is None else _view(tx, about)
         refs = _refs(tx, row, kind)
         queue = _queue(tx, desk, row) if kind is DeliveryKind.DIGEST else None
+        hand_off = _hand_off(tx, row) if kind in OF_HAND_OFFS else None
     place = _HOME.get(kind, row.place)
     delivery = Delivery(
         outbox_id=row.id,
@@ -118,6 +134,7 @@ def load_delivery(desk: Desk, row: OutboxRow, way: Route) -> Loaded:
         channel=way.to(place),
         alert=alert,
         queue=queue,
+        hand_off=hand_off,
         channels=way.ever(place),
         closed=way.closed,
     )
@@ -140,11 +157,19 @@ def _needless(tx: Tx, row: OutboxRow, kind: DeliveryKind) -> tuple[str, ...]:
 def _refs(tx: Tx, row: OutboxRow, kind: DeliveryKind) -> tuple[MessageRef, ...]:
     if kind in OF_ALERTS:
         return cards.of_subject(tx, str(row.body["subject"]))
+    if kind in OF_HAND_OFFS:
+        return cards.of_subject(tx, str(row.about))
     if row.approval_id is None:
         return ()
     if kind is DeliveryKind.PING:
         return cards.of_ping(tx, row.approval_id, Level.named(row.body["level"]))
     return cards.of(tx, row.approval_id, shows(kind))
+
+
+def _hand_off(tx: Tx, row: OutboxRow) -> HandOff | None:
+    """Return the hand-off of a message, None for a message of an earlier version."""
+    where = ConversationId(str(row.body.get("conversation_id")))
+    return hand_offs.get(tx, where, numbered(row.body))
 
 
 def _queue(tx: Tx, desk: Desk, row: OutboxRow) -> Queue | None:

@@ -6,15 +6,16 @@ from agent.desk import Desk
 from agent.domain.alerts import AlertKind
 from agent.domain.audit import AuditType
 from agent.domain.escalation import Level
-from agent.domain.ids import ApprovalId, RunId
+from agent.domain.hand_offs import numbered
+from agent.domain.ids import ApprovalId, ConversationId, RunId
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.ports import Delivered, Delivery, DeliveryKind, MessageRef
 from agent.steps.alerts import raise_alert
-from agent.steps.load_delivery import OF_ALERTS, shows
+from agent.steps.load_delivery import OF_ALERTS, OF_HAND_OFFS, shows
 from agent.steps.outcomes import slack_message
 from agent.steps.try_delivery import There
-from storage import alerts, approvals, audit, cards, deliveries, outbox
+from storage import alerts, approvals, audit, cards, deliveries, hand_offs, outbox
 from storage.deliveries import Taken
 from storage.outbox import Message, OutboxRow
 from storage.transaction import Tx
@@ -23,6 +24,7 @@ from storage.transaction import Tx
 _POSTED_AS = {
     DeliveryKind.CARD_UPDATE: DeliveryKind.CARD,
     DeliveryKind.ALERT_UPDATE: DeliveryKind.ALERT,
+    DeliveryKind.HAND_OFF_UPDATE: DeliveryKind.HAND_OFF,
 }
 # What draws a thing anew, for each kind that draws it.
 _DRAWN_BY = {
@@ -34,6 +36,8 @@ _DRAWN_BY = {
     DeliveryKind.ALERT_UPDATE: DeliveryKind.ALERT_UPDATE,
     DeliveryKind.PING: DeliveryKind.PING_UPDATE,
     DeliveryKind.PING_UPDATE: DeliveryKind.PING_UPDATE,
+    DeliveryKind.HAND_OFF: DeliveryKind.HAND_OFF_UPDATE,
+    DeliveryKind.HAND_OFF_UPDATE: DeliveryKind.HAND_OFF_UPDATE,
 }
 
 
@@ -65,6 +69,8 @@ def _following(
     closed = {channel for channel, _ in there.closed}
     kind = _POSTED_AS.get(delivery.kind)
     is_wanted = delivery.alert is None or delivery.alert.is_open
+    if delivery.hand_off is not None:
+        is_wanted = delivery.hand_off.ended_at is None
     left = set(delivery.within_reach) - set(there.lost_refs)
     is_seen = any(ref.channel not in closed for ref in left)
     if kind is not None and is_wanted and delivery.refs and not is_seen:
@@ -101,6 +107,8 @@ def _note_refs(
 ) -> None:
     if DeliveryKind(row.kind) in OF_ALERTS:
         _note_alert(tx, desk, row, refs, now)
+    elif DeliveryKind(row.kind) in OF_HAND_OFFS:
+        _note_hand_off(tx, desk, row, refs, now)
     elif row.approval_id is not None:
         _note_card(tx, desk, row, row.approval_id, refs, now)
 
@@ -137,6 +145,19 @@ def _note_alert(
         posted: Payload = {"subject": subject, "channel": ref.channel, "ts": ref.ts}
         about = None if alert is None else alert.approval_id
         _note(tx, desk, now, AuditType.ALERT_POSTED, posted, about, run_id)
+
+
+def _note_hand_off(
+    tx: Tx, desk: Desk, row: OutboxRow, refs: tuple[MessageRef, ...], now: datetime
+) -> None:
+    where = ConversationId(str(row.body.get("conversation_id")))
+    hand_off = hand_offs.get(tx, where, numbered(row.body)) if refs else None
+    if hand_off is None:
+        return
+    for ref in refs:
+        cards.note_hand_off(tx, hand_off.subject, row.id, ref, now)
+        posted: Payload = {"conversation_id": where, "channel": ref.channel, "ts": ref.ts}
+        _note(tx, desk, now, AuditType.HAND_OFF_POSTED, posted, None, hand_off.run_id)
 
 
 def _note(

@@ -9,6 +9,7 @@ from agent.domain.approvals import FINAL, Approval, Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import CHIP, EventType
 from agent.domain.escalation import Level
+from agent.domain.hand_offs import numbered, subject_of
 from agent.domain.ids import ConversationId
 from agent.domain.payload import Json, Payload
 from agent.domain.roles import Channel
@@ -190,6 +191,7 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
             | DeliveryKind.ANSWER
             | DeliveryKind.HAND_OFF
             | DeliveryKind.MAIL_LINE
+            | DeliveryKind.HAND_OFF_LINE
         ):
             return places.APPROVALS
         case DeliveryKind.PING_LINE | DeliveryKind.DAILY_DIGEST:
@@ -200,7 +202,7 @@ def place_of(kind: DeliveryKind, body: Payload) -> str:
             return places.REVIEW
         case DeliveryKind.CARD_UPDATE | DeliveryKind.REVIEW_UPDATE:
             return places.UPDATE
-        case DeliveryKind.ALERT_UPDATE | DeliveryKind.PING_UPDATE:
+        case DeliveryKind.ALERT_UPDATE | DeliveryKind.PING_UPDATE | DeliveryKind.HAND_OFF_UPDATE:
             return places.UPDATE
         case DeliveryKind.EPHEMERAL:
             return f"user:{body['user']}"
@@ -232,6 +234,8 @@ def about_of(kind: DeliveryKind, body: Payload, approval: Approval | None) -> st
             return None if approval is None else f"review:{approval.id}"
         case DeliveryKind.ALERT | DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE:
             return f"alert:{body['subject']}"
+        case DeliveryKind.HAND_OFF | DeliveryKind.HAND_OFF_UPDATE | DeliveryKind.HAND_OFF_LINE:
+            return subject_of(str(body.get("conversation_id")), numbered(body))
         case DeliveryKind.HOME:
             return f"home:{body['subject']}"
         case _:

@@ -1,13 +1,14 @@
 """The customer says what the help was worth; who thinks better of it says so again."""
 
-from agent.desk import Desk
+from agent.desk import Desk, Lane
 from agent.domain.audit import AuditType
 from agent.domain.conversation import MAX_RATING, MAX_RATING_COMMENT, MIN_RATING, EventType
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ConversationId
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
-from storage import audit, conversations
+from agent.steps import hand_off_thread
+from storage import audit, conversations, hand_offs
 from storage.conversations import Entry
 
 
@@ -29,6 +30,9 @@ def rate(desk: Desk, conversation_id: ConversationId, score: int, comment: str =
         said: Payload = {"score": score, "comment": comment}
         entry = Entry(desk.ids.new("msg"), EventType.RATING, said)
         conversations.append(tx, conversation_id, now, entry)
+        called = hand_offs.newest(tx, conversation_id)
+        if called is not None:
+            hand_off_thread.redraw(tx, desk, called, now)
         rated: Payload = {
             "conversation_id": conversation_id,
             "score": score,
@@ -36,3 +40,4 @@ def rate(desk: Desk, conversation_id: ConversationId, score: int, comment: str =
         }
         fact = audit.Fact(AuditType.CONVERSATION_RATED, "customer", Channel.CHAT, rated)
         audit.append(tx, None, now, fact)
+    desk.wake(Lane.SLACK)

@@ -10,6 +10,7 @@ from agent.domain.conversation import MAX_MESSAGE_CHARACTERS, EventType, Run, Ru
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ConversationId, CustomerId, RunId
 from agent.domain.languages import ENGLISH, Language
+from agent.steps.hand_off_thread import mirror
 from agent.steps.reply import hear_customer
 from agent.tools.registry import TOOLS_VERSION
 from storage import audit, conversations, outbox, runs
@@ -60,9 +61,9 @@ def receive(
     Raises InvalidInput for empty or too long text and LookupError for an unknown conversation.
     """
     _check(text)
-    sent, is_answer = _store(desk, conversation_id, client_id, text, language)
+    sent, for_staff = _store(desk, conversation_id, client_id, text, language)
     desk.wake(Lane.TURN)
-    if is_answer:
+    if for_staff:
         desk.wake(Lane.SLACK)
     return sent
 
@@ -91,7 +92,7 @@ def _store(
     text: str,
     language: Language | None,
 ) -> tuple[SentMessage, bool]:
-    """Return where the message landed, and whether it answers a question of the team."""
+    """Return where the message landed, and whether the team is to read it in Slack."""
     with desk.store.transaction() as tx:
         conversations.lock(tx, conversation_id)
         earlier = conversations.sent(tx, conversation_id, client_id)
@@ -115,6 +116,7 @@ def _store(
             client_id=client_id,
         )
         seq = conversations.append(tx, conversation_id, now, entry)
+        shown = mirror(tx, desk, conversation_id, now, entry.data)
         answers = hear_customer(tx, desk, conversation_id, text, now)
         runs.add(
             tx,
@@ -150,7 +152,7 @@ def _store(
             {"message_id": message_id, "seq": seq, "characters": len(text)},
         )
         audit.append(tx, run_id, now, received)
-        return SentMessage(message_id, run_id, seq, text), answers is not None
+        return SentMessage(message_id, run_id, seq, text), shown or answers is not None
 
 
 def _check(text: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from agent.desk import Desk
+from agent.desk import Desk, Lane
 from agent.domain.approvals import Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import ChatMessage, EventType, RunState
@@ -14,6 +14,7 @@ from agent.domain.roles import Channel
 from agent.domain.wording import STOPPED, is_for_customer, outcome_text
 from agent.domain.words import words_in
 from agent.ports import ChatAnswer
+from agent.steps.hand_off_thread import mirror
 from storage import approvals, audit, conversations, outbox, runs
 from storage.conversations import Entry
 from storage.runs import Turn
@@ -40,6 +41,7 @@ def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
         audit.append(tx, turn.run_id, now, fact)
         _say(tx, desk, turn, now, text, "complete")
         end(tx, desk, turn, now)
+    desk.wake(Lane.SLACK)
 
 
 def tell_failed(
@@ -71,6 +73,7 @@ def tell_failed(
         runs.append(tx, turn, now, ChatMessage("assistant", text))
         _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
         end(tx, desk, turn, now, None if outcome else RunState.FAILED, error=problem)
+    desk.wake(Lane.SLACK)
 
 
 def tell_stopped(desk: Desk, turn: Turn, said: str = "") -> None:
@@ -89,6 +92,14 @@ def tell_stopped(desk: Desk, turn: Turn, said: str = "") -> None:
             entry = Entry(desk.ids.new("msg"), EventType.STATUS, status, run_id=turn.run_id)
             conversations.append(tx, turn.conversation_id, now, entry)
         end(tx, desk, turn, now)
+
+
+def plainly(tx: Tx, desk: Desk, turn: Turn, now: datetime) -> None:
+    """Tell an outcome in words of ours while a person answers the customer, and end the turn."""
+    text = _fallback(tx, turn)
+    runs.append(tx, turn, now, ChatMessage("assistant", text))
+    _say(tx, desk, turn, now, text, "complete")
+    end(tx, desk, turn, now)
 
 
 def rest(tx: Tx, turn: Turn, now: datetime) -> None:
@@ -141,6 +152,7 @@ def _say(tx: Tx, desk: Desk, turn: Turn, now: datetime, text: str, finish: str) 
             outcome_key=outcome_key,
         ),
     )
+    mirror(tx, desk, turn.conversation_id, now, data)
     told: Payload = {"message_id": message_id, "outcome": outcome_key}
     fact = audit.Fact(
         AuditType.CUSTOMER_TOLD, desk.replica, Channel.CHAT, told, turn.row.approval_id

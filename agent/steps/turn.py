@@ -39,6 +39,7 @@ from agent.ports import ChatAnswer, ChatRequest, ToolSpec
 from agent.steps import gate, reply, resume, tell
 from agent.steps.ask import QUESTION_TURN
 from agent.steps.decide import withdraw
+from agent.steps.fall_silent import fall_silent
 from agent.steps.generate import Stopped, generate, shown_text
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED, hand_off
 from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, parse_arguments
@@ -77,7 +78,7 @@ def take_turn(desk: Desk) -> bool:
     try:
         if turn.row.attempts >= MAX_TRIES:
             _give_up(desk, turn)
-        elif not _escalate(desk, turn):
+        elif not fall_silent(desk, turn) and not _escalate(desk, turn):
             _drive(desk, turn)
     except FenceLost:
         log.info("turn of %s was taken over", turn.run_id)
@@ -114,6 +115,9 @@ def _drive(desk: Desk, turn: Turn) -> None:
             return
         if isinstance(answer, Stopped):
             tell.tell_stopped(desk, turn, answer.said)
+            return
+        # A person may have come while the model was thinking.
+        if fall_silent(desk, turn):
             return
         answer = _storable(answer)
         if not answer.calls:

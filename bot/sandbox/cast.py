@@ -60,6 +60,7 @@ SAM = Person(
     title="Support agent",
     initials="SW",
     colour="#3f5f7f",
+    roles=("support_agent",),
 )
 GUS = Person(
     id="gus",
@@ -91,4 +92,5 @@ USER_GROUPS = (
     _group("S07APPROVERS", "refund-approvers", "Refund approvers", "refund_approver"),
     _group("S07MANAGERS", "refund-managers", "Refund managers", "refund_manager"),
     _group("S07ONCALL", "oncall", "On call", "oncall"),
+    _group("S07SUPPORT", "support-agents", "Support agents", "support_agent"),
 )

@@ -41,6 +41,8 @@ _MESSAGES: dict[str, str] = {
     DeliveryKind.ANSWER: "An answer in a card's thread",
     DeliveryKind.EPHEMERAL: "An answer to one person",
     DeliveryKind.HAND_OFF: "A customer who needs a person",
+    DeliveryKind.HAND_OFF_UPDATE: "The update of a customer who needs a person",
+    DeliveryKind.HAND_OFF_LINE: "A line of a conversation with a person",
     DeliveryKind.REVIEW: "A question for a review",
     DeliveryKind.REVIEW_UPDATE: "The update of a review",
     DeliveryKind.ALERT: "An alert",

@@ -5,22 +5,17 @@ from typing import Literal, TypeAlias, assert_never
 from agent.domain.approvals import ApprovalView
 from agent.domain.escalation import Level
 from agent.ports import Delivery, DeliveryKind
-from bot.slack import notices
 from bot.slack.digests import day_note, queue_note
 from bot.slack.groups import Groups
 from bot.slack.notices import Note
 
 # The kinds that the notifier has no other way for; mypy holds both lists against each other.
-PostedOnce: TypeAlias = Literal[
-    DeliveryKind.HAND_OFF, DeliveryKind.DIGEST, DeliveryKind.DAILY_DIGEST
-]
+PostedOnce: TypeAlias = Literal[DeliveryKind.DIGEST, DeliveryKind.DAILY_DIGEST]
 
 
 def note_of(kind: PostedOnce, delivery: Delivery, groups: Groups) -> Note:
     """Return the message of a delivery; `groups` are how its people are named."""
     match kind:
-        case DeliveryKind.HAND_OFF:
-            return notices.hand_off(delivery.body)
         case DeliveryKind.DAILY_DIGEST:
             return day_note(delivery.body)
         case DeliveryKind.DIGEST:

@@ -32,6 +32,7 @@ from bot.slack.card_posts import CardPosts
 from bot.slack.channels import Channels, trouble_with
 from bot.slack.failures import CALL_ERRORS, Failure, Meaning, failure_of
 from bot.slack.groups import read_groups
+from bot.slack.hand_off_posts import HandOffPosts
 from bot.slack.homes import HomeTabs
 from bot.slack.lookup import slack_users
 from bot.slack.notices import Note
@@ -70,6 +71,7 @@ class SlackNotifier(Notifier):
         self._channels = channels.by_place()
         self._cards = CardPosts(self._posting, store, clock)
         self._alerts = AlertPosts(self._posting)
+        self._hand_offs = HandOffPosts(self._posting)
         self._pings = PingPosts(self._posting, store)
         self._homes = HomeTabs(client, store, clock)
         self._store = store
@@ -133,6 +135,10 @@ class SlackNotifier(Notifier):
                 return self._posting.redraw(delivery, self._review(delivery))
             case DeliveryKind.ALERT | DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE as kind:
                 return self._alerts.carry(delivery, kind)
+            case (
+                DeliveryKind.HAND_OFF | DeliveryKind.HAND_OFF_UPDATE | DeliveryKind.HAND_OFF_LINE
+            ) as kind:
+                return self._hand_offs.carry(delivery, kind)
             case DeliveryKind.PING | DeliveryKind.PING_UPDATE:
                 return self._pings.deliver(delivery, needed(delivery))
             case _ as kind:

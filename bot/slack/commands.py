@@ -5,13 +5,15 @@ from typing import TypeAlias
 
 from bot.slack.blocks import Block, actions, bullets, context, line, ours, rich, section, word
 from bot.slack.names import COMMAND
-from bot.slack.text import clip, unescape, visible
+from bot.slack.text import clip, spoken, unescape, visible
 
 _TYPED = 60
 _CAN = (
     ("pending", "what waits for people, the most urgent first"),
     ("show ID", "one request, by its id, the last six characters of it, or an order"),
     ("mine", "what waits for you, and what you decided today"),
+    ("handoffs", "who needs a person, or has one"),
+    ("reply CONVERSATION TEXT", "write to a customer; the last six characters of the id will do"),
     ("stats", "how requests ended and how long they waited, today and in 7 days"),
     ("breaker", "whether automatic refunds run, and whether all is stopped"),
     ("help", "this list"),
@@ -46,14 +48,29 @@ class BreakerState:
 
 
 @dataclass(frozen=True, slots=True)
+class HandOffs:
+    """The customers who need a person, or have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer to a customer; `reference` is the conversation that is meant."""
+
+    reference: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     """What there is; `unknown` is what was typed and not understood, None where help was meant."""
 
     unknown: str | None = None
 
 
-Command: TypeAlias = Pending | Show | Mine | Stats | BreakerState | Help
-_ALONE: dict[str, Command] = {
+Look: TypeAlias = Pending | Show | Mine | Stats | BreakerState | HandOffs | Help
+Command: TypeAlias = Look | Reply
+_ALONE: dict[str, Look] = {
+    "handoffs": HandOffs(),
     "pending": Pending(),
     "mine": Mine(),
     "stats": Stats(),
@@ -67,6 +84,9 @@ def read_command(typed: str) -> Command:
     """Return what was meant; whatever is not exactly one of the commands is answered by help."""
     words = unescape(typed).split()
     verb = words[0].lower() if words else ""
+    if verb == "reply" and len(words) > len(("reply", "ID")):
+        # The rest as it was written, line breaks and all.
+        return Reply(words[1], spoken(typed).strip().split(maxsplit=2)[2])
     if verb == "show" and len(words) == len(("show", "ID")):
         return Show(words[1])
     known = _ALONE.get(verb)

@@ -17,6 +17,7 @@ _IN_WORDS = {
     Role.REFUND_APPROVER: "refund approvers",
     Role.REFUND_MANAGER: "refund managers",
     Role.ONCALL: "people on call",
+    Role.SUPPORT: "support agents",
 }
 
 

@@ -28,6 +28,7 @@ _WHY = 300
 _TOOLS = (
     (Action.SHOW_QUEUE, "All that waits"),
     (Action.FIND, "Find…"),
+    (Action.SHOW_HAND_OFFS, "Hand-offs"),
     (Action.SHOW_STATS, "Stats"),
     (Action.SHOW_BREAKER, "Breaker"),
 )

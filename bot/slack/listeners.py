@@ -13,6 +13,7 @@ from slack_sdk import WebClient
 
 from agent.steps.trouble import report_gone
 from bot.slack import click_test, names
+from bot.slack.attending import Attending
 from bot.slack.clicks import Clicks
 from bot.slack.edge import Edge
 from bot.slack.looking import Looking
@@ -180,9 +181,24 @@ def _listen(app: _Heard, edge: Edge) -> None:
     app.view(View.BREAKER_RESET.value)(switches.reset)
     app.view(View.STOP.value)(switches.stop)
     app.view(View.LIFT.value)(switches.lift)
-    _listen_to_readers(app, Looking(edge))
+    _listen_to_people(app, edge)
     app.event(names.APP_UNINSTALLED)(gone)
     app.event(names.TOKENS_REVOKED)(gone)
+
+
+def _listen_to_people(app: _Heard, edge: Edge) -> None:
+    _listen_to_attending(app, Attending(edge))
+    _listen_to_readers(app, Looking(edge))
+
+
+def _listen_to_attending(app: _Heard, attending: Attending) -> None:
+    app.action(Action.HAND_OFF_REPLY.value)(attending.open_reply)
+    app.action(names.NUMBERED_REPLY)(attending.open_reply)
+    app.action(Action.HAND_OFF_JOIN.value)(attending.join)
+    app.action(Action.HAND_OFF_GIVE_BACK.value)(attending.give_back)
+    app.action(Action.HAND_OFF_DETAILS.value)(attending.details)
+    app.action(names.NUMBERED_DETAILS)(attending.details)
+    app.view(View.REPLY.value)(attending.reply)
 
 
 def _listen_to_readers(app: _Heard, looking: Looking) -> None:
@@ -193,6 +209,7 @@ def _listen_to_readers(app: _Heard, looking: Looking) -> None:
     app.action(Action.SHOW_MINE.value)(looking.mine)
     app.action(Action.SHOW_STATS.value)(looking.stats)
     app.action(Action.SHOW_BREAKER.value)(looking.switches)
+    app.action(Action.SHOW_HAND_OFFS.value)(looking.hand_offs)
     app.action(Action.SHOW_HELP.value)(looking.usage)
     app.action(Action.FIND.value)(looking.find)
     app.view(View.FIND.value)(looking.found)

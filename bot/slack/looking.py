@@ -8,10 +8,13 @@ from typing import TypeAlias, assert_never
 
 from slack_bolt import Ack
 
-from agent.domain.decision import RefusalCode
+from agent.domain.decision import RefusalCode, Refused
+from agent.domain.hand_offs import Words
 from agent.domain.queue import Seat, Standing
-from agent.domain.roles import Identity
+from agent.domain.roles import Channel, Identity
+from agent.steps.attend import Said, find_conversation, say
 from agent.steps.home import open_home
+from agent.steps.permission import Order
 from agent.steps.queue import find_requests, take_seat
 from bot.slack import answers, commands, shows
 from bot.slack.blocks import Block, fallback, section
@@ -68,12 +71,32 @@ class Looking:
         if command is None or not self._is_ours(command.team_id):
             ack(text=turned_away(Seat(Standing.STRANGER)), response_type="ephemeral")
             return
-        answer = partial(self._answer, command.text)
-        shown = self._look(command.identity, answer)
+        meant = commands.read_command(command.text)
+        if isinstance(meant, commands.Reply):
+            shown = self._reply(command, meant)
+        else:
+            shown = self._look(command.identity, partial(self._answer, meant))
         ack(text=fallback(shown.text), blocks=shown.blocks, response_type="ephemeral")
 
-    def _answer(self, text: str, tx: Tx, seat: Seat, now: datetime) -> Shown:
-        match commands.read_command(text):
+    def _reply(self, command: Typed, meant: commands.Reply) -> Shown:
+        """Write to a customer; what was not sent is given back to whoever typed it."""
+        desk, order = self.edge.desk, Order(command.identity, Channel.SLACK, "")
+        # Slack may deliver a command twice: one trigger is one message.
+        words = Words(meant.text, command.trigger_id)
+
+        def answer() -> Said | Refused:
+            found = find_conversation(desk, meant.reference, order)
+            if isinstance(found, Refused):
+                return found
+            return say(desk, found.conversation_id, words, order)
+
+        told = self.edge.order(command.identity, answer)
+        return shows.replied(told.message if isinstance(told, Refused) else None, meant.text)
+
+    def _answer(self, meant: commands.Look, tx: Tx, seat: Seat, now: datetime) -> Shown:
+        match meant:
+            case commands.HandOffs():
+                return shows.hand_offs(tx, _LISTED)
             case commands.Pending():
                 return shows.pending(tx, seat, now, _LISTED)
             case commands.Show(reference):
@@ -111,6 +134,11 @@ class Looking:
         """Open how the breaker and the stop switch stand."""
         policy = self.edge.desk.policy
         self._open(body, lambda tx, seat, now: shows.switches(tx, seat, now, policy))
+        ack()
+
+    def hand_offs(self, body: Body, ack: Ack) -> None:
+        """Open who needs a person, or has one."""
+        self._open(body, lambda tx, _seat, _now: shows.hand_offs(tx, _IN_MODAL))
         ack()
 
     def usage(self, body: Body, ack: Ack) -> None:

@@ -41,6 +41,11 @@ class Action(StrEnum):
     SHOW_BREAKER = "show_breaker"
     SHOW_HELP = "show_help"
     FIND = "find_request"
+    HAND_OFF_REPLY = "hand_off_reply"
+    HAND_OFF_JOIN = "hand_off_join"
+    HAND_OFF_DETAILS = "hand_off_details"
+    HAND_OFF_GIVE_BACK = "hand_off_give_back"
+    SHOW_HAND_OFFS = "show_hand_offs"
 
 
 class View(StrEnum):
@@ -58,6 +63,7 @@ class View(StrEnum):
     REVIEW_FLAG = "review_flag_form"
     BREAKER_RESET = "breaker_reset_form"
     FIND = "find_form"
+    REPLY = "reply_form"
     LOOK = "look"
     DETAILS = "details"
     REVEALED = "revealed"
@@ -83,10 +89,13 @@ class Field(StrEnum):
     ASKED_OF = "asked_of"
     QUESTION = "question"
     REQUEST = "request"
+    TEXT = "text"
 
 
 # A list of requests numbers the buttons of its rows: in a message each has a name of its own.
 NUMBERED_REVIEW = re.compile(rf"^{re.escape(Action.REVIEW)}\.[0-9]{{1,3}}\Z")
+NUMBERED_DETAILS = re.compile(rf"^{re.escape(Action.HAND_OFF_DETAILS)}\.[0-9]{{1,3}}\Z")
+NUMBERED_REPLY = re.compile(rf"^{re.escape(Action.HAND_OFF_REPLY)}\.[0-9]{{1,3}}\Z")
 
 
 def numbered(action: Action, number: int) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agent.domain.approvals import ApprovalView, Status
 from agent.domain.payload import Json, Payload
 from agent.domain.wording import request_words
+from agent.domain.privacy import Known, mask
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED
 from bot.slack.blocks import (
     Block,
@@ -128,7 +129,7 @@ def hand_off(body: Payload) -> Note:
 
     The whole history is on it; its texts are cut as far as the message needs.
     """
-    customer = _text(body, "customer") or "A visitor who is not signed in"
+    customer = _masked(body, _text(body, "customer")) or "A visitor who is not signed in"
     blocks: list[Block] = []
     for limit in _WORDS:
         blocks = [
@@ -166,7 +167,7 @@ def _why(body: Payload, limit: int) -> Block:
         return rich(line(word(_declined(body), "bold")))
     return rich(
         line(word("Why, in the agent's words", "bold")),
-        quote(clip(visible(reason, lines=True), limit)),
+        quote(clip(visible(_masked(body, reason), lines=True), limit)),
     )
 
 
@@ -176,7 +177,7 @@ def _said(body: Payload, limit: int) -> list[Block]:
     for text in said:
         # Slack draws neighbouring quotations as one.
         quoted += [line(word("and then", "italic"))] if quoted else []
-        quoted.append(quote(clip(visible(text, lines=True), limit)))
+        quoted.append(quote(clip(visible(_masked(body, text), lines=True), limit)))
     return [rich(line(word("The customer wrote", "bold")), *quoted)] if quoted else []
 
 
@@ -185,11 +186,11 @@ def _history(body: Payload, limit: int) -> list[Block]:
     past = [entry for entry in _list(body, "history") if isinstance(entry, dict)]
     if not past:
         return []
-    listed = bullets(*(line(*_past(entry, limit)) for entry in past))
+    listed = bullets(*(line(*_past(body, entry, limit)) for entry in past))
     return [rich(line(word("What was asked before", "bold")), listed)]
 
 
-def _past(entry: dict[str, Json], limit: int) -> list[Block]:
+def _past(body: Payload, entry: dict[str, Json], limit: int) -> list[Block]:
     look = look_in_history(_text(entry, "status"))
     told = [
         emoji(look.emoji),
@@ -200,10 +201,15 @@ def _past(entry: dict[str, Json], limit: int) -> list[Block]:
     ]
     reasons = [text for text in _list(entry, "reasons") if isinstance(text, str)]
     for reason in reasons[:_REASONS]:
-        told += [word("\n"), word(clip(visible(reason), limit), "italic")]
+        told += [word("\n"), word(clip(visible(_masked(body, reason)), limit), "italic")]
     if len(reasons) > _REASONS:
         told += [word("\n"), word(f"… and {len(reasons) - _REASONS} more", "italic")]
     return told
+
+
+def _masked(body: Payload, text: str) -> str:
+    """Return a text as a channel may read it: what reaches a person is masked, as on a card."""
+    return mask(text, Known(_text(body, "name")))
 
 
 def _text(body: dict[str, Json], name: str) -> str:

@@ -181,6 +181,7 @@ class Typed(_Sent):
     user_id: str
     team_id: str
     text: str = ""
+    trigger_id: str = ""
 
     @property
     def identity(self) -> Identity:

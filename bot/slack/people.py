@@ -141,6 +141,10 @@ def _look_at_group(
     client: WebClient, team_id: str, seen: _Seen, role: Role, group: tuple[str, str | None]
 ) -> None:
     handle, group_id = group
+    if group_id is None and role is Role.SUPPORT:
+        # A workspace may do without: whoever has another role answers customers as well.
+        seen.rosters.append(_Roster(role, source_of(handle), frozenset()))
+        return
     if group_id is None:
         seen.miss(role, handle, "there is none")
         return

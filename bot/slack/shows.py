@@ -13,6 +13,7 @@ from agent.steps.queue import Look, look, powers_of, read_numbers, read_pool, re
 from bot.slack.blocks import Block, context, header, ours, section
 from bot.slack.cards import approval_card
 from bot.slack.commands import help_blocks, help_words
+from bot.slack.hand_offs import hand_off_row
 from bot.slack.home import tools
 from bot.slack.lookup import slack_users
 from bot.slack.names import Action
@@ -21,12 +22,15 @@ from bot.slack.rows import deed_row, plain_row, waiting_row
 from bot.slack.standing import switch_blocks, switch_words
 from bot.slack.text import clip, visible
 from storage import approvals, breaker, decisions
+from storage import hand_offs as hand_off_rows
 from storage.transaction import Tx
 
 _TYPED = 60
 _HINT = "The last six characters of an id find what is open or ended in the last seven days."
 # A message holds fifty blocks: three a request that waits, two an act.
 _MINE = 8
+# Of an answer that was not sent.
+_KEPT = 2_900
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,24 @@ def switches(tx: Tx, seat: Seat, now: datetime, policy: Policy) -> Shown:
     counted = f"{admitted} of {limits.max_refunds} automatic refunds in the last {window} seconds."
     blocks = switch_blocks(found, powers_of(seat.roles), counted)
     return Shown("Breaker", f"{switch_words(found)} {counted}", blocks)
+
+
+def hand_offs(tx: Tx, most: int) -> Shown:
+    """Return the customers who need a person or have one, whoever waits longest first."""
+    found, total = hand_off_rows.still_open(tx, most), hand_off_rows.count_open(tx)
+    told = f"{total:,} with a person or waiting for one." if total else "Nobody needs a person."
+    more = f"{total - len(found):,} more." if total > len(found) else ""
+    rows = [block for n, one in enumerate(found) for block in hand_off_row(one, n)]
+    return Shown("Hand-offs", told, [header(told), *rows, *_foot(more)])
+
+
+def replied(problem: str | None, text: str) -> Shown:
+    """Return what came of an answer to a customer; one that was not sent is given back."""
+    if problem is None:
+        told = "Sent. The customer reads it now."
+        return Shown("Sent", told, [section(told)])
+    kept = section(clip(visible(text, lines=True), _KEPT))
+    return Shown("Not sent", problem, [section(f"Not sent: {problem}"), kept])
 
 
 def usage(unknown: str | None = None) -> Shown:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.domain.approvals import Approval
-from agent.domain.ids import ApprovalId
+from agent.domain.ids import ApprovalId, ConversationId
 
 
 class _Named(BaseModel):
@@ -99,6 +99,21 @@ class StopTarget(_Named):
     since: Annotated[int, Field(ge=0)] | None
 
 
+class HandOffTarget(_Named):
+    """One time that people were called into a conversation; `entry` is where its Details begin."""
+
+    v: Literal[1] = 1
+    conversation: Annotated[str, Field(pattern=r"^cnv_[0-9A-Z]{26}$")]
+    number: Annotated[int, Field(ge=1, le=1_000_000)]
+    entry: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1
+    piece: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+    @property
+    def conversation_id(self) -> ConversationId:
+        """Return the conversation's id."""
+        return ConversationId(self.conversation)
+
+
 class _Bound(BaseModel):
     """What every target of an approval has, whatever else it may carry."""
 
@@ -183,6 +198,14 @@ def read_stop_target(text: str | None) -> StopTarget | None:
     """Read the value of a Stop or Lift button, or the metadata of its form; None for neither."""
     try:
         return StopTarget.model_validate_json(text or "")
+    except ValidationError:
+        return None
+
+
+def read_hand_off_target(text: str | None) -> HandOffTarget | None:
+    """Read the value of a hand-off's button, or the metadata of its form; None for neither."""
+    try:
+        return HandOffTarget.model_validate_json(text or "")
     except ValidationError:
         return None
 

@@ -1,5 +1,6 @@
 """Untrusted text made fit to be read: nothing in it is invisible, nothing in it is markup."""
 
+import re
 import unicodedata
 
 # Controls, format characters (bidi, zero-width), private use, surrogates, unassigned, separators.
@@ -11,6 +12,8 @@ _BMP_END = 0xFFFF
 _MARKS = frozenset({"Mn", "Mc", "Me"})
 _HEAP = 4
 
+# How Slack sends a mention, a channel or an address in what was typed after a command.
+_TOKEN = re.compile(r"<(?P<sign>[@#]?)(?P<what>[^<>|]{1,2000})(?:\|(?P<label>[^<>]{0,200}))?>")
 # For texts that are shown whole.
 NO_LIMIT = 1_000_000
 # How much of a person's name stands in the middle of a line.
@@ -51,6 +54,16 @@ def escape(text: str) -> str:
 def unescape(text: str) -> str:
     """Return what was typed, of a text that Slack has escaped."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def spoken(text: str) -> str:
+    """Return what somebody typed after a command: names and addresses as they are read."""
+    return unescape(_TOKEN.sub(_plainly, text))
+
+
+def _plainly(found: re.Match[str]) -> str:
+    sign, what, label = found["sign"], found["what"], found["label"]
+    return f"{sign}{label or what}" if sign else what
 
 
 def clip(text: str, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""The customer's side: who answers, in which language, what it was worth, what was mailed."""
+"""The customer's side: who answers and when people were called, languages, ratings, mails."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -65,10 +65,44 @@ def upgrade() -> None:
     op.create_index(
         "ix_customer_mails_conversation_id", "customer_mails", ["conversation_id"], unique=False
     )
+    _create_hand_offs()
+
+
+def _create_hand_offs() -> None:
+    op.create_table(
+        "hand_offs",
+        sa.Column("conversation_id", sa.Text(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("opened_at", sa.BigInteger(), nullable=False),
+        sa.Column("attended_by", sa.Text(), nullable=True),
+        sa.Column("attended_name", sa.Text(), nullable=True),
+        sa.Column("joined_at", sa.BigInteger(), nullable=True),
+        sa.Column("ended_at", sa.BigInteger(), nullable=True),
+        sa.Column("ended_by", sa.Text(), nullable=True),
+        sa.Column("reminded_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["conversation_id"],
+            ["conversations.id"],
+            name=op.f("fk_hand_offs_conversation_id_conversations"),
+        ),
+        sa.PrimaryKeyConstraint("conversation_id", "number", name=op.f("pk_hand_offs")),
+    )
+    op.create_index(
+        "ix_hand_offs_open",
+        "hand_offs",
+        ["opened_at"],
+        unique=False,
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    )
 
 
 def downgrade() -> None:
     """Take them away again."""
+    op.drop_index("ix_hand_offs_open", table_name="hand_offs")
+    op.drop_table("hand_offs")
     op.drop_index("ix_customer_mails_conversation_id", table_name="customer_mails")
     op.drop_table("customer_mails")
     op.drop_index("ix_conversations_rating", table_name="conversations")
