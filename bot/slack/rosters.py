@@ -67,10 +67,11 @@ class SlackRosters(Rosters):
 
         Slack lets a group be read some twenty times a minute, over all who ask.
         """
-        named = [
+        named: list[_Group] = [
             (role, source.slack_user_group)
             for role, source in self._desk.policy.roles.items()
-            if source.slack_user_group is not None
+            # For a role that decides on nothing no click waits.
+            if source.slack_user_group is not None and role is not Role.SUPPORT
         ]
         with self._desk.store.transaction(write=False) as tx:
             actor = people.find(tx, identity)

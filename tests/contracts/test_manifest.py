@@ -17,7 +17,7 @@ from agent.domain.errors import InvalidInput
 from bot.cli import World, cli
 from bot.manifest import bot_events, for_http, for_socket, read_manifest, written
 from bot.slack import listeners
-from bot.slack.names import INPUT, NUMBERED_REVIEW, Action, View
+from bot.slack.names import INPUT, NUMBERED_DETAILS, NUMBERED_REPLY, NUMBERED_REVIEW, Action, View
 from tests.conventions.sources import Source, dotted, parse, sources
 from tests.support.slack_manifest import refused
 
@@ -144,7 +144,8 @@ def test_every_command_offered_has_a_listener_and_the_other_way_round(
 def test_every_button_and_form_has_a_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     # Buttons of a list by their number, and inputs that speak while somebody types.
-    others = {str(NUMBERED_REVIEW), INPUT}
+    lists = {NUMBERED_REVIEW, NUMBERED_REPLY, NUMBERED_DETAILS}
+    others = {*map(str, lists), INPUT}
     assert _names("action") == {action.value for action in Action} | others
     silent = {View.DETAILS.value, View.LOOK.value, View.NOTICE.value, View.REVEALED.value}
     assert _names("view") == {view.value for view in View} - silent

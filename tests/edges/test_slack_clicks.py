@@ -88,7 +88,7 @@ def test_a_second_click_is_told_who_was_first(story: SlackStory) -> None:
 @pytest.mark.parametrize(
     ("user", "told"),
     [
-        ("sam", "does not know you"),
+        ("sam", "needs the role refund_approver"),
         ("gus", "does not know you"),
         ("olu", "needs the role refund_approver"),
     ],

@@ -152,7 +152,7 @@ def test_a_revocation_takes_the_role(story: SlackStory) -> None:
     story.clicks("sam", approval, "approval_revoke")
     result = story.submits("sam", reason="I do not like it")
     assert result["response_action"] == "update"
-    assert "does not know you" in shown(story.form("sam"))
+    assert "needs the role" in shown(story.form("sam"))
     assert story.approval(approval.id).status is Status.APPROVED
 
 

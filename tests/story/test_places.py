@@ -294,7 +294,7 @@ def test_what_is_refused_for_good_after_its_lease_was_lost_is_the_others(
 def test_a_note_that_two_desks_posted_is_there_twice_and_nothing_is_drawn(
     story: Story, other: Story
 ) -> None:
-    note = outbox.Message("out_1", "slack", "hand_off", "hand_off:1", {}, place="approvals")
+    note = outbox.Message("out_1", "slack", "daily_digest", "daily_digest:1", {}, place="approvals")
     with story.desk.store.transaction() as tx:
         outbox.add(tx, story.clock.now(), note)
 
@@ -305,7 +305,7 @@ def test_a_note_that_two_desks_posted_is_there_twice_and_nothing_is_drawn(
     story.notifier.meanwhile.append(meanwhile)
     assert announce(story.desk, story.notifier, story.pace)
     assert not announce(story.desk, story.notifier, story.pace)
-    assert len(story.notifier.of(DeliveryKind.HAND_OFF)) == 2
+    assert len(story.notifier.of(DeliveryKind.DAILY_DIGEST)) == 2
 
 
 def test_a_channel_that_is_not_the_desks_closes_nothing(story: Story) -> None:

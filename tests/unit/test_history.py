@@ -22,6 +22,8 @@ BESIDE = {
     "shop",
     "policy",
     "digest",
+    "staff",
+    "agent",
 }
 SEEN = Happening(START, "", "Ana", "slack", "apr_1", {})
 

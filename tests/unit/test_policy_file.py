@@ -92,7 +92,8 @@ def line_of(text: str, part: str) -> int:
             "  oncall: {",
             "  on_call: {",
             "on_call",
-            "roles.on_call: input should be 'refund_approver', 'refund_manager' or 'oncall'",
+            "roles.on_call: input should be 'refund_approver', 'refund_manager', 'oncall' or "
+            "'support_agent'",
             id="an unknown role",
         ),
         pytest.param(

@@ -277,6 +277,7 @@ def test_roles_say_where_they_come_from() -> None:
         "refund approver": "the Slack user group @refund-approvers",
         "refund manager": "the Slack user group @managers, Slack user T1:U1, Slack user T1:U2",
         "on-call": "nobody by the policy",
+        "support agent": "the Slack user group @support-agents",
     }
     document = policy_document()
     del document["roles"]["oncall"]
