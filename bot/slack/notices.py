@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from agent.domain.approvals import ApprovalView, Status
 from agent.domain.payload import Json, Payload
-from agent.domain.wording import request_words
 from agent.domain.privacy import Known, mask
+from agent.domain.wording import request_words
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED
 from bot.slack.blocks import (
     Block,
