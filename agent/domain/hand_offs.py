@@ -13,27 +13,14 @@ from agent.domain.judgement import Denial
 from agent.domain.languages import Language
 from agent.domain.payload import Payload
 from agent.domain.roles import Actor, Role
+from agent.domain.wording import fenced
+from agent.domain.words import words_in
 
 # Everybody with a role at the desk answers customers; deciding takes more than that.
 MAY_ATTEND: tuple[Role, ...] = tuple(Role)
 # A customer who was promised a person and has none after this long is a matter for on-call.
 REMIND_AFTER = timedelta(minutes=15)
 STAFF_EVENT, HAND_BACK_EVENT = "staff_message", "hand_back"
-
-_JOINED: dict[Language, str] = {
-    "en": "{name} from our team is here now.",
-    "de": "{name} aus unserem Team ist jetzt hier.",
-    "es": "{name}, de nuestro equipo, ya está aquí.",
-    "ar": "{name} من فريقنا معك الآن.",
-    "ja": "担当の{name}が対応いたします。",
-}
-_ENDED: dict[Language, str] = {
-    "en": "{name} has left. The assistant answers again.",
-    "de": "{name} hat den Chat verlassen. Der Assistent antwortet wieder.",
-    "es": "{name} ha salido del chat. El asistente vuelve a responder.",
-    "ar": "غادر {name} المحادثة. يجيب المساعد مرة أخرى.",
-    "ja": "{name}が退出しました。アシスタントが再び対応いたします。",
-}
 
 
 _WHOLE = re.compile(r"CNV_[0-9A-Z]{26}")
@@ -179,12 +166,14 @@ def read_reference(typed: str) -> Reference:
 
 def joined_words(language: Language, name: str) -> str:
     """Return the line that tells the customer who is there now."""
-    return _JOINED[language].format(name=name)
+    words = words_in(language)
+    return words.joined.format(name=fenced(words, name))
 
 
 def ended_words(language: Language, name: str) -> str:
     """Return the line that tells the customer that the person has left."""
-    return _ENDED[language].format(name=name)
+    words = words_in(language)
+    return words.ended.format(name=fenced(words, name))
 
 
 def said_for_model(name: str, text: str) -> Payload:

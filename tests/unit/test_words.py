@@ -9,6 +9,7 @@ import pytest
 
 from agent.domain.approvals import Approval, Status
 from agent.domain.asking import customer_words
+from agent.domain.hand_offs import ended_words, joined_words
 from agent.domain.languages import LANGUAGES, Language
 from agent.domain.mailing import is_mailed, outcome_of, still_holds, write_letter
 from agent.domain.wording import chip_text, declined_text, outcome_text, told_text
@@ -185,6 +186,8 @@ def test_what_people_wrote_is_passed_on_as_it_is(language: Language) -> None:
     assert question.startswith("Where is the crack?\n\n")
     for words in ("2026", "UTC", "160.00 USD", "ORD-1001"):
         assert words in question
+    for line in (joined_words(language, "Ana"), ended_words(language, "Ana")):
+        assert "Ana" in line
     cut = approval(
         status=S.EXECUTED,
         amount=usd("120.00"),

@@ -103,4 +103,6 @@ ENGLISH = Words(
     ),
     too_many_steps="Sorry, I could not finish this. I have asked a colleague to take over.",
     handed_off="A person from our team will take over here.",
+    joined="{name} from our team is here now.",
+    ended="{name} has left. The assistant answers again.",
 )

@@ -113,5 +113,7 @@ GERMAN = Words(
         "Kollegen gebeten, zu übernehmen."
     ),
     handed_off="Hier übernimmt gleich ein Mensch aus unserem Team.",
+    joined="{name} aus unserem Team ist jetzt hier.",
+    ended="{name} hat den Chat verlassen. Der Assistent antwortet wieder.",
     capitals=True,
 )

@@ -119,5 +119,7 @@ class Words:
     model_down: str
     too_many_steps: str
     handed_off: str
+    joined: str
+    ended: str
     capitals: bool = False
     isolates: bool = False

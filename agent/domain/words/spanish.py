@@ -107,4 +107,6 @@ SPANISH = Words(
         "encargue."
     ),
     handed_off="Una persona de nuestro equipo se encargará aquí de atenderle.",
+    joined="{name}, de nuestro equipo, ya está aquí.",
+    ended="{name} ha salido del chat. El asistente vuelve a responder.",
 )
