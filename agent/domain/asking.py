@@ -97,7 +97,7 @@ def takes_answer(ended_at: datetime | None, now: datetime) -> bool:
 def customer_words(approval: Approval, question: str, language: Language = ENGLISH) -> str:
     """Return the message that puts a question to the customer, with the time in words."""
     words = words_in(language)
-    until = fenced(words, approval.expires_at.strftime(words.time))
+    until = fenced(words, words.time.format(at=approval.expires_at))
     asked = words.question.format(until=until, what=what_text(approval, language))
     return f"{question}\n\n{asked}"
 

@@ -96,7 +96,7 @@ ENGLISH = Words(
     question=(
         "Please answer here by {until} UTC: until then our team can decide about the {what}."
     ),
-    time="%d %b %Y, %H:%M",
+    time="{at:%d %b %Y, %H:%M}",
     model_down=(
         "Sorry, I can't answer right now. Nothing is lost: please write again in a moment, "
         "or ask for a person."

@@ -103,7 +103,7 @@ GERMAN = Words(
         "Bitte antworten Sie hier bis {until} UTC: Bis dahin kann unser Team über die {what} "
         "entscheiden."
     ),
-    time="%d.%m.%Y, %H:%M",
+    time="{at:%d.%m.%Y, %H:%M}",
     model_down=(
         "Entschuldigung, ich kann gerade nicht antworten. Nichts geht verloren: Bitte schreiben "
         "Sie gleich noch einmal, oder fragen Sie nach einem Menschen."

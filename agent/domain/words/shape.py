@@ -103,8 +103,7 @@ class Words:
     """Everything the desk says by itself in one language.
 
     `capitals`: a thing keeps its capital within a sentence. `isolates`: what is put in is fenced
-    off, for it may be written in the other direction. `time` is a pattern of `strftime`, the same
-    in every locale.
+    off, for it may be written in the other direction. `time` is how a moment is written.
     """
 
     refund: Thing

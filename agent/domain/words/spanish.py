@@ -97,7 +97,7 @@ SPANISH = Words(
         "Responda aquí, por favor, antes del {until} UTC: hasta entonces nuestro equipo puede "
         "decidir sobre el {what}."
     ),
-    time="%d/%m/%Y, %H:%M",
+    time="{at:%d/%m/%Y, %H:%M}",
     model_down=(
         "Lo siento, ahora mismo no puedo responder. No se ha perdido nada: vuelva a escribir "
         "dentro de un momento o pida hablar con una persona."
