@@ -21,23 +21,19 @@ from sqlalchemy import Engine, make_url
 from starlette.routing import Mount
 from typing_extensions import override
 
-from agent.desk import CustomerMail, Desk, Lane
+from agent.desk import Desk, Lane
 from agent.domain.deadlines import EXECUTION_LEASE
 from agent.domain.errors import InvalidInput
 from agent.domain.heartbeats import WATCH, patience_with
 from agent.domain.places import Pace
-from agent.ports import ChatModel, Clock, Mailer, Notifier, Payments
+from agent.ports import ChatModel, Notifier, Payments
 from agent.providers.demo_shop import seed_demo_shop
 from agent.providers.embedded_flags import EmbeddedFlags
 from agent.providers.embedded_shop import EmbeddedShop
 from agent.providers.heads_file import HeadsFile
 from agent.providers.ledger_payments import LedgerPayments
-from agent.providers.mail_message import read_sender
 from agent.providers.no_rosters import NoRosters
 from agent.providers.offline_model import OfflineModel
-from agent.providers.sink_mail import NoMailer, SinkMailer
-from agent.providers.smtp_address import read_smtp_url
-from agent.providers.smtp_mail import SmtpMailer
 from agent.providers.system import SharedClock, SystemClock, SystemIds
 from agent.steps.announce import announce, next_announcement
 from agent.steps.check import check_click
@@ -54,6 +50,7 @@ from bot.cli_world import World
 from bot.doctor.examine import Doctor, examine
 from bot.findings import Finding
 from bot.jobs import Heartbeat, Job, Jobs, Wakeups
+from bot.mail_ways import customer_mail_for, mail_words, mailer_for, url_host
 from bot.sandbox import world as sandbox
 from bot.sandbox.page import demo_page
 from bot.sandbox.payments_faults import FaultyPayments
@@ -268,14 +265,14 @@ def _core(settings: Settings, replica: str, wake: Callable[[Lane], None], model:
         policy=load_policy(settings),
         shop=shop,
         payments=payments,
-        mailer=_mailer(settings, store, clock),
+        mailer=mailer_for(settings, store, clock),
         flags=EmbeddedFlags(store, clock, ids),
         model=model,
         rosters=NoRosters(),
         replica=replica,
         wake=wake,
         oncall_mail=settings.oncall_mail,
-        customer_mail=_customer_mail(settings),
+        customer_mail=customer_mail_for(settings),
     )
     if settings.is_sandbox:
         seed_demo_shop(store, clock.now())
@@ -296,33 +293,13 @@ def _model(settings: Settings, pace_s: float = 0.0) -> ChatModel:
     )
 
 
-def _mailer(settings: Settings, store: Store, clock: Clock) -> Mailer:
-    sender = read_sender(settings.mail_from or sandbox.MAIL_FROM)
-    if settings.smtp_url is not None:
-        return SmtpMailer(read_smtp_url(settings.smtp_url.get_secret_value()), sender)
-    return SinkMailer(store, clock, sender) if settings.is_sandbox else NoMailer()
-
-
-def _customer_mail(settings: Settings) -> CustomerMail | None:
-    if settings.mail_unread_after_s == 0:
-        return None
-    page = settings.shop_url or settings.public_url
-    if page is None and settings.is_sandbox:
-        page = f"http://{_url_host(settings.host)}:{settings.port}/shop"
-    return CustomerMail(
-        after=timedelta(seconds=settings.mail_unread_after_s),
-        link=None if page is None else f"{page}#support-desk",
-        reply_to=settings.mail_reply_to or settings.mail_from or sandbox.MAIL_FROM,
-    )
-
-
 def _sandbox_server(core: Core, wakeups: Wakeups) -> DeskServer:
     settings, faults = core.settings, core.faults
     if faults is None:
         raise CannotStart("the sandbox has no payment provider")
     secrets = sandbox.make_secrets(core.ids)
     journal = sandbox.journal_path(settings.database_url.get_secret_value())
-    place = sandbox.Place(f"http://{_url_host(settings.host)}:{settings.port}", journal)
+    place = sandbox.Place(f"http://{url_host(settings.host)}:{settings.port}", journal)
     keys = _Keys(secrets.bot_token, sandbox.api_url(place), secrets.signing_secret)
     core = _with_rosters(core, keys, sandbox.TEAM_ID)
     desk = core.desk
@@ -361,7 +338,7 @@ def _real_server(core: Core, wakeups: Wakeups) -> DeskServer:
         secret=_plain(settings.widget_jwt_secret),
         public_key=_plain(settings.widget_jwt_public_key),
     )
-    where = f"http://{_url_host(settings.host)}:{settings.port}  (Slack: {workspace.name})"
+    where = f"http://{url_host(settings.host)}:{settings.port}  (Slack: {workspace.name})"
     hang_up = _nothing if side.socket is None else side.socket.close
     rest = Rest(_welcome(core, side, where), _nothing, _nothing, hang_up)
     return _assemble(core, side, wakeups, chat_keys, ((), rest))
@@ -478,21 +455,12 @@ def _welcome(core: Core, side: SlackSide, where: str) -> str:
             f"Supportdesk is at {where}",
             f"  model     {model}",
             f"  slack     {side.words}",
-            f"  mail      {_mail_words(settings)}",
+            f"  mail      {mail_words(settings)}",
             f"  database  {database}",
             f"  policy    {core.desk.policy.version}",
             f"  audit     {_seal_words(settings)}",
         )
     )
-
-
-def _mail_words(settings: Settings) -> str:
-    if settings.smtp_url is not None:
-        server = read_smtp_url(settings.smtp_url.get_secret_value())
-        return f"leaves through {server} as {settings.mail_from}"
-    if settings.is_sandbox:
-        return "stays here: GET /sandbox/mail (no SMTP_URL)"
-    return "nowhere to go: the agent proposes no e-mail (no SMTP_URL)"
 
 
 def _refuse_sandbox(settings: Settings) -> None:
@@ -593,10 +561,6 @@ def _measure(clock: SharedClock) -> bool:
 
 def _plain(secret: SecretStr | None) -> str | None:
     return None if secret is None else secret.get_secret_value()
-
-
-def _url_host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _nothing() -> None:
