@@ -58,6 +58,8 @@ async def widget_file(request: Request, version: str, name: str) -> Response:
         "ETag": tags[is_packed],
         "Cache-Control": _BRIEFLY if version == VERSION else _FOR_GOOD,
         "Vary": "Accept-Encoding",
+        # Where the very same file stays, whatever the desk becomes.
+        "Content-Location": f"/widget/{content_hash()}/{name}",
         # The pages that load it are other people's.
         "Access-Control-Allow-Origin": "*",
         "Cross-Origin-Resource-Policy": "cross-origin",

@@ -56,7 +56,9 @@ def test_any_page_may_load_it_and_keep_it_for_minutes(web: Web) -> None:
         again = web.client.get("/widget/v1/desk.js", headers={"if-none-match": tag})
         assert (again.status_code, again.content) == (304, b"")
         assert again.headers["access-control-allow-origin"] == "*"
-    assert web.client.head("/widget/v1/desk.js").status_code == 200
+    head = web.client.head("/widget/v1/desk.js")
+    assert (head.status_code, head.content) == (200, b"")
+    assert web.get(head.headers["content-location"]).content == answer.content
 
 
 def test_a_path_that_names_the_content_is_kept_for_good(web: Web) -> None:

@@ -19,7 +19,7 @@ const REMEMBERED = "support-desk open";
 const MOST_SHOWN = 9;
 
 class SupportDesk extends HTMLElement {
-  static observedAttributes = ["token-url"];
+  static observedAttributes = ["token-url", "open"];
 
   #life = new AbortController();
   /** @type {Words | null} */
@@ -52,9 +52,11 @@ class SupportDesk extends HTMLElement {
     this.shadowRoot?.replaceChildren();
   }
 
-  /** @param {string} _name @param {string | null} before @param {string | null} now */
-  attributeChangedCallback(_name, before, now) {
-    if (before !== now) {
+  /** @param {string} name @param {string | null} before @param {string | null} now */
+  attributeChangedCallback(name, before, now) {
+    if (name === "open") {
+      this.#show(now !== null, false);
+    } else if (before !== now) {
       this.#session?.identify(now);
     }
   }
@@ -69,7 +71,7 @@ class SupportDesk extends HTMLElement {
     this.#show(false, true);
   }
 
-  /** Forget everything about this customer: call it after they have signed out. */
+  /** Somebody has signed in or out: forget who was here. A visitor who signs in keeps the chat. */
   async reset() {
     await this.#session?.reset();
   }
@@ -136,9 +138,8 @@ class SupportDesk extends HTMLElement {
     const byHash = () => location.hash === HASH && this.#show(true, false);
     window.addEventListener("hashchange", byHash, { signal });
     document.addEventListener("visibilitychange", () => this.#update(), { signal });
-    const isOpen = recall() ?? this.hasAttribute("open");
     this.#isOpen = false;
-    this.#show(isOpen || this.hasAttribute("inline"), false);
+    this.#show(recall() || this.hasAttribute("open") || this.hasAttribute("inline"), false);
     byHash();
     this.#update();
   }
@@ -176,11 +177,12 @@ class SupportDesk extends HTMLElement {
 
   /** @param {boolean} isOpen @param {boolean} isByHand whether the focus may move */
   #show(isOpen, isByHand) {
-    this.toggleAttribute("open", isOpen);
     if (!this.#session || isOpen === this.#isOpen) {
+      this.toggleAttribute("open", isOpen);
       return;
     }
     this.#isOpen = isOpen;
+    this.toggleAttribute("open", isOpen);
     this.#launcher.setAttribute("aria-expanded", String(isOpen));
     remember(isOpen);
     void this.#load()?.then(() => {
@@ -196,8 +198,12 @@ class SupportDesk extends HTMLElement {
   /** @param {any} event @param {boolean} isNew */
   #heard(event, isNew) {
     this.#panel?.add(event, isNew);
-    if (isNew && (event.type === "message" || event.type === "approval")) {
-      this.#tell(`desk-${event.type}`, { seq: event.seq, ...event.data });
+    // What somebody wrote is nobody's business on the page.
+    const { role, approval_id, status } = event.data;
+    if (isNew && event.type === "message") {
+      this.#tell("desk-message", { role });
+    } else if (isNew && event.type === "approval") {
+      this.#tell("desk-approval", { approval_id, status });
     }
   }
 
@@ -259,10 +265,9 @@ function remember(isOpen) {
 
 function recall() {
   try {
-    const said = sessionStorage.getItem(REMEMBERED);
-    return said === null ? null : said === "true";
+    return sessionStorage.getItem(REMEMBERED) === "true";
   } catch {
-    return null;
+    return false;
   }
 }
 

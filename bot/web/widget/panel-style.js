@@ -16,7 +16,7 @@ header div { flex: 1; min-width: 0; }
 h2 { font-size: 16px; line-height: 1.3; }
 .connection { display: flex; align-items: center; gap: 6px; min-height: 18px; color: var(--soft); font-size: 13px; line-height: 18px; }
 .connection:not(:empty)::before { content: ""; flex: none; width: 8px; height: 8px; border-radius: 50%; background: light-dark(#b26a00, #f0b345); }
-.connection[data-state=live]::before { background: light-dark(#1f8a5b, #4cc38a); }
+.connection[data-connection=live]::before { background: light-dark(#1f8a5b, #4cc38a); }
 .round { display: grid; place-items: center; flex: none; width: 44px; height: 44px; border-radius: 50%; }
 .round:hover, .end:hover { background: var(--wash); }
 .link { min-height: 44px; padding: 0 8px; border-radius: 8px; font-size: 14px; font-weight: 600; text-decoration: underline; text-underline-offset: 3px; }

@@ -160,7 +160,7 @@ export class Panel {
     this.banner.hidden = !isStuck;
     say(this.trouble, isStuck ? words.say(connection) : "");
     const isWith = connection === "live" && log.attendedBy;
-    this.state.dataset.state = connection;
+    this.state.dataset.connection = connection;
     say(this.state, isWith ? words.say("with", { name: isWith }) : isStuck ? "" : words.say(connection));
     this.#showQueue();
     this.#showDraft(log.draft?.text ?? "");

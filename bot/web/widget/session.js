@@ -91,10 +91,26 @@ export class Session {
     this.#bell.ring();
   }
 
-  /** Somebody else uses this browser now: keep nothing, and ask anew who it is. */
-  async reset() {
-    this.#tabs?.say({ kind: "reset" });
-    await this.#anew();
+  /**
+   * Somebody has signed in or out: ask anew who it is, and keep nothing, unless it is a visitor
+   * who has signed in.
+   */
+  async reset(isHeard = false) {
+    if (!isHeard) {
+      this.#tabs?.say({ kind: "reset" });
+    }
+    if (this.#who === "") {
+      const identity = new Identity(this.place.tokenUrl);
+      await identity.token().catch(() => null);
+      if (identity.sub) {
+        this.#identity = identity;
+        void this.start();
+        return;
+      }
+    }
+    this.#wipe();
+    this.#identity = new Identity(this.place.tokenUrl);
+    void this.start();
   }
 
   /** Try again at once, whatever stood in the way. */
@@ -232,12 +248,6 @@ export class Session {
     this.id = null;
     this.log = new Log();
     this.listener.wipe();
-  }
-
-  async #anew() {
-    this.#wipe();
-    this.#identity = new Identity(this.place.tokenUrl);
-    await this.start();
   }
 
   #wipe() {
@@ -426,7 +436,7 @@ export class Session {
     } else if (kind === "state") {
       this.#show(message.state);
     } else if (kind === "reset") {
-      void this.#anew();
+      void this.reset(true);
     }
   }
 
