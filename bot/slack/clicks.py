@@ -20,7 +20,7 @@ from bot.slack import details, edits, forms, modals, questions
 from bot.slack.blocks import Block
 from bot.slack.dossier import leaf_of
 from bot.slack.edge import Edge
-from bot.slack.intake import Shown, look, note_click, read_click
+from bot.slack.intake import Shown, barred, look, note_click, read_click
 from bot.slack.payloads import Body, Click
 from bot.slack.states import can_edit, ended_words
 from bot.slack.targets import PageTarget, Target, read_page_target, read_target
@@ -75,7 +75,8 @@ class Clicks:
         """Turn a page of the details; what has ended meanwhile is drawn as it stands now."""
         if found := read_click(self.edge, body, read_page_target):
             click, page = found
-            shown = look(self.edge, click, page)
+            kept_out = barred(self.edge, click, page)
+            shown = look(self.edge, click, page) if kept_out is None else kept_out
             if isinstance(shown, str):
                 self.edge.replace_view(click.place, modals.notice_modal("Not possible", shown))
             else:
@@ -200,7 +201,8 @@ class Clicks:
         if found is None:
             return
         click, target = found
-        shown = look(self.edge, click, target)
+        kept_out = barred(self.edge, click, target)
+        shown = look(self.edge, click, target) if kept_out is None else kept_out
         if isinstance(shown, str):
             view = modals.notice_modal("Not possible", shown)
         elif shown.waiting if is_offered is None else is_offered(shown):

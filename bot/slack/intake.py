@@ -10,9 +10,12 @@ from agent.domain.approvals import Approval, ApprovalView, Status
 from agent.domain.decision import RefusalCode
 from agent.domain.errors import Corrupt
 from agent.domain.payload import Payload
+from agent.domain.queue import Standing
 from agent.steps.kept import DAMAGED
+from agent.steps.queue import take_seat
 from bot.slack.answers import notice
 from bot.slack.edge import Edge
+from bot.slack.home import turned_away
 from bot.slack.lookup import slack_users
 from bot.slack.parts import People
 from bot.slack.payloads import Body, Click, Form, Typing, described, read, sender
@@ -97,6 +100,22 @@ def read_typing(edge: Edge, body: Body) -> tuple[Typing, ModalTarget] | None:
         edge.note_unknown(sender(body), {"problem": "malformed", **described(body)})
         return None
     return typing, target
+
+
+def barred(edge: Edge, click: Click, target: Target) -> str | None:
+    """Return why somebody reads nothing of requests, which is written down then; None if they do.
+
+    Every role may read, and it must be proven like any other (http.md).
+    """
+    desk = edge.desk
+    with desk.store.transaction(write=False) as tx:
+        seat = take_seat(tx, click.identity, desk.clock.now())
+    if seat.standing is Standing.STAFF:
+        return None
+    unsure = seat.standing is Standing.UNVERIFIED
+    code = RefusalCode.ROLE_UNVERIFIED if unsure else RefusalCode.NOT_ALLOWED
+    note_click(edge, click, target, code)
+    return turned_away(seat)
 
 
 def look(edge: Edge, click: Click, target: Target) -> Shown | str:

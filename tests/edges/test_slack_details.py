@@ -176,3 +176,17 @@ def test_a_page_that_nobody_looks_at_any_more_is_not_drawn(story: SlackStory) ->
         story.prompt.settle()
     assert story.form("ana")["hash"] == after
     assert story.delivers() == 0
+
+
+def test_who_has_no_role_reads_nothing(story: SlackStory) -> None:
+    approval = story.parks()
+    for action in ("approval_review", "approval_edit", "approval_reject"):
+        story.clicks("gus", approval, action)
+        assert title(story.form("gus")) == "Not possible"
+        told = str(story.form("gus")["blocks"])
+        assert "no role" in told
+        assert "160.00" not in told
+    assert story.trail().count("decision.refused") == 3
+    # A support agent decides nothing, and reads all of it.
+    story.clicks("sam", approval, "approval_review")
+    assert "160.00" in flowing(story.form("sam")["blocks"])

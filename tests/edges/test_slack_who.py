@@ -93,9 +93,9 @@ def test_nobody_decides_whose_account_is_not_a_members(
             for action_id in ("approval_approve", "approval_reject"):
                 answer = story.clicks(person.id, approval, action_id)
                 assert (answer["status"], answer["problem"]) == (200, None)
-            assert story.submits(person.id, category="other", reason="Because I say so")
             told = "Guests and inactive accounts may not decide."
             assert story.whispers(person.id)[-1] == told
+            assert "cannot use this desk" in str(story.form(person.id)["blocks"])
             assert len(refusals(story)) == 2 * number
         assert {data["code"] for data in refusals(story)} == {"not_allowed"}
         assert story.approval(approval.id).status is Status.PENDING
