@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import openai
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.conversation import ChatMessage, ToolCall
-from agent.domain.errors import InvalidInput, ModelUnavailable
+from agent.domain.errors import InvalidInput, ModelUnavailable, Unheard
 from agent.ports import ChatRequest
 from agent.providers.openai_chat import (
     MAX_OUTPUT_TOKENS,
@@ -28,10 +29,12 @@ from tests.support.openai_standin import (
     Standin,
     answer,
     calls,
+    chunk,
     error,
     order_problem,
     running_standin,
     says,
+    streamed,
 )
 
 SYSTEM = ChatMessage("system", INSTRUCTIONS)
@@ -122,6 +125,7 @@ def test_the_request_carries_the_transcript_the_tools_and_a_limit(
     assert [tool["function"]["name"] for tool in body["tools"]] == [s.name for s in SPECS]
     assert body["tools"][0]["function"]["parameters"] == SPECS[0].parameters
     assert body["max_completion_tokens"] == MAX_OUTPUT_TOKENS
+    assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
 
 
 def test_parallel_calls_come_back_raw_even_when_malformed(
@@ -334,6 +338,154 @@ def test_an_older_server_is_given_the_limit_by_its_older_name(server: Standin) -
     assert chat.complete(request(HELLO)).text == "Again."
     assert [body["max_tokens"] for body in server.bodies] == [MAX_OUTPUT_TOKENS] * 2
     assert server.asked == 3
+
+
+class Ear:
+    """Hears an answer while it comes; after `most` pieces it wants no more."""
+
+    def __init__(self, most: int = 1_000) -> None:
+        self.heard: list[str] = []
+        self._most = most
+
+    def __call__(self, so_far: str) -> None:
+        if len(self.heard) == self._most:
+            raise Unheard
+        self.heard.append(so_far)
+
+
+def test_words_are_heard_while_they_come(server: Standin, chat: OpenAiChat) -> None:
+    server.script += [says("It is on 🚚 its way. "), calls(("c1", "refund_status", "{}"))]
+    server.script.append(answer({"content": None, "refusal": "I cannot."}))
+    ear = Ear()
+    said = chat.complete(request(HELLO), ear)
+    assert ear.heard[:3] == ["It ", "It is ", "It is on "]
+    assert ear.heard[-1] == "It is on 🚚 its way. "
+    assert (said.text, said.tokens_in, said.tokens_out) == ("It is on 🚚 its way.", 120, 7)
+    ear = Ear()
+    assert chat.complete(request(HELLO), ear).calls == (ToolCall("c1", "refund_status", "{}"),)
+    assert ear.heard == []
+    assert chat.complete(request(HELLO), ear).text == ear.heard[-1] == "I cannot."
+
+
+def test_who_wants_no_more_ends_the_generation(server: Standin, chat: OpenAiChat) -> None:
+    server.script.append(replace(says("one two three four"), ending="stall"))
+    ear = Ear(most=2)
+    with pytest.raises(Unheard):
+        chat.complete(request(HELLO), ear)
+    assert ear.heard == ["one ", "one two "]
+    assert server.asked == 1
+
+
+def test_a_try_that_broke_off_is_heard_anew_and_nothing_twice(server: Standin) -> None:
+    client = openai.OpenAI(api_key=KEY, base_url=server.url)
+    chat = OpenAiChat(client, MODEL, max_retries=4, pause=lambda _seconds: None)
+    started, half = chunk({"role": "assistant", "content": ""}), chunk({"content": "Your cha"})
+    server.script += [
+        # The line drops; the stream ends without an end; the server says that it cannot go on.
+        streamed(started, half, ending="drop"),
+        streamed(started, half),
+        streamed(started, half, {"error": {"message": "overloaded", "code": 503}}),
+        says("Your order is here."),
+    ]
+    ear = Ear()
+    assert chat.complete(request(HELLO), ear).text == "Your order is here."
+    assert ear.heard == [
+        *["Your cha"] * 3,
+        "Your ",
+        "Your order ",
+        "Your order is ",
+        "Your order is here.",
+    ]
+    server.script += [streamed(started, half)] * 5
+    assert problem_of(chat) == "the model's server broke off its answer"
+    assert server.asked == 9
+
+
+def test_a_stream_that_never_ends_is_left_in_time_or_at_a_size(server: Standin) -> None:
+    chat = open_ai_chat(KEY, server.url, MODEL, timeout_s=0.5, max_retries=5)
+    server.script.append(streamed(chunk({"content": "Well"}), ending="stall"))
+    ear = Ear()
+    with pytest.raises(ModelUnavailable, match=r"no answer within 0\.5 s"):
+        chat.complete(request(HELLO), ear)
+    assert ear.heard == ["Well"]
+    chat = open_ai_chat(KEY, server.url, MODEL, timeout_s=30, max_retries=5)
+    server.script.append(streamed(*[": hold the line" * 70_000] * 4, "data: [DONE]"))
+    assert "unreadable" in problem_of(chat)
+    server.script.append(streamed("data: {no json}"))
+    assert "unreadable" in problem_of(chat)
+    assert server.asked == 3
+
+
+def test_servers_that_stream_less_are_asked_in_their_manner(server: Standin) -> None:
+    chat = open_ai_chat(KEY, server.url, MODEL, max_retries=0)
+    # It does not know how to count in a stream; and then not how to stream at all.
+    server.unknown_fields = {"stream_options", "max_completion_tokens"}
+    server.script += [says("Hello."), says("Again.")]
+    assert chat.complete(request(HELLO), Ear()).tokens_in == 0
+    assert chat.complete(request(HELLO), Ear()).text == "Again."
+    assert [sorted(set(b) & {"stream", "max_tokens"}) for b in server.bodies] == [
+        ["max_tokens", "stream"]
+    ] * 2
+    assert server.asked == 4
+    server.unknown_fields |= {"stream"}
+    server.script += [says("Whole."), says("Whole again.")]
+    ear = Ear()
+    assert chat.complete(request(HELLO), ear).text == "Whole."
+    assert chat.complete(request(HELLO), ear).text == "Whole again."
+    assert (ear.heard, server.asked) == ([], 7)
+    # One that asks for nothing and takes no notice of the wish.
+    deaf = open_ai_chat(KEY, server.url, MODEL, max_retries=0)
+    server.unknown_fields, server.knows_streams = set(), False
+    server.script.append(says("In one piece."))
+    assert deaf.complete(request(HELLO), ear).text == "In one piece."
+    assert ear.heard == []
+
+
+def called(*pieces: dict[str, object]) -> Reply:
+    """Return a stream of pieces of calls."""
+    chunks = [chunk({"tool_calls": [piece]}) for piece in pieces]
+    return streamed(*chunks, chunk({}, "tool_calls"))
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        # OpenAI names a call once; others repeat its id, have no index, or one index for all.
+        [
+            {"index": 0, "id": "a", "function": {"name": "look", "arguments": ""}},
+            {"index": 1, "id": "b", "function": {"name": "tell", "arguments": "{"}},
+            {"index": 0, "function": {"arguments": '{"x": 1}'}},
+            {"index": 1, "function": {"arguments": "}"}},
+        ],
+        [
+            {"id": "a", "function": {"name": "look", "arguments": '{"x"'}},
+            {"id": "a", "function": {"arguments": ": 1}"}},
+            {"id": "b", "function": {"name": "tell", "arguments": "{}"}},
+        ],
+        [
+            {"index": 0, "id": "a", "function": {"name": "look", "arguments": {"x": 1}}},
+            {"index": 0, "id": "b", "function": {"name": "tell", "arguments": "{}"}},
+        ],
+        [
+            {"id": "a", "function": {"name": "look"}},
+            {"function": {"arguments": '{"x": 1}'}},
+            {"id": "b", "function": {"name": "tell", "arguments": "{}"}},
+        ],
+    ],
+)
+def test_calls_in_pieces_are_put_together_however_they_are_cut(
+    server: Standin, chat: OpenAiChat, pieces: list[dict[str, object]]
+) -> None:
+    server.script.append(called(*pieces))
+    assert chat.complete(request(HELLO)).calls == (
+        ToolCall("a", "look", '{"x": 1}'),
+        ToolCall("b", "tell", "{}"),
+    )
+
+
+def test_a_call_that_is_never_named_is_unreadable(server: Standin, chat: OpenAiChat) -> None:
+    server.script.append(called({"index": 0, "function": {"arguments": "{}"}}))
+    assert "unreadable" in problem_of(chat)
 
 
 # ids from a small pool, so that they meet, repeat and miss each other

@@ -106,6 +106,7 @@ def running_web(
     ids: CountingIds,
     *,
     wake: Callable[[Lane], None] | None = None,
+    stuck_s: float = 30.0,
     **changes: Any,
 ) -> Iterator[Web]:
     """Run a server over a new story; `changes` replace parts of the web context."""
@@ -121,7 +122,7 @@ def running_web(
         chat_keys=ChatKeys(secret=JWT_SECRET),
     )
     context = replace(usual, **changes)
-    with served(context) as url, httpx.Client(base_url=url, timeout=PATIENCE_S) as client:
+    with served(context, stuck_s) as url, httpx.Client(base_url=url, timeout=PATIENCE_S) as client:
         yield Web(story, context, url, client)
 
 
@@ -139,11 +140,13 @@ def running_web_on_sqlite(
 
 
 @contextmanager
-def served(context: WebContext) -> Iterator[str]:
+def served(context: WebContext, stuck_s: float = 30.0) -> Iterator[str]:
     """Serve the application on a free port until the block ends, then stop in good order."""
     # It listens before the server starts, so nobody has to wait for that.
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        server = WebServer(web_app(context), context.hub, trusted_proxies=("127.0.0.1/32",))
+        server = WebServer(
+            web_app(context), context.hub, trusted_proxies=("127.0.0.1/32",), stuck_s=stuck_s
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
