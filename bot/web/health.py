@@ -46,7 +46,8 @@ def readyz(context: Context) -> dict[str, object]:
 @router.get("/metrics", response_class=Response)
 def metrics(context: Context) -> Response:
     """Return the numbers in Prometheus's text format."""
-    return Response(context.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+    numbers = context.metrics.text(context.hub.open_streams)
+    return Response(numbers, media_type=CONTENT_TYPE_LATEST)
 
 
 def _troubled_places(context: WebContext) -> list[Place]:

@@ -185,6 +185,11 @@ class Hub(Live):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
 
+    @property
+    def open_streams(self) -> int:
+        """Return how many streams are open."""
+        return sum(len(channel.watches) for channel in list(self._channels.values()))
+
     def poke(self) -> None:
         """Say that something may have happened."""
         self._on_loop(self._poked.set)

@@ -1,6 +1,7 @@
 """What a stream says, as the bytes that are sent: stored events, and what is live only."""
 
 import json
+from collections.abc import Iterable, Iterator
 
 from fastapi.sse import format_sse_event
 
@@ -9,6 +10,7 @@ from agent.domain.ids import RunId
 from bot.shapes import event_json
 
 _RETRY_MS = 2000
+_PIECE = 16 * 1024
 # At once, so that a proxy passes the answer's head on.
 OPENING = format_sse_event(retry=_RETRY_MS, comment="open")
 STILL_HERE = format_sse_event(comment="still here")
@@ -33,6 +35,20 @@ def delta_line(run_id: RunId, offset: int, text: str) -> bytes:
 def status_line(*, is_thinking: bool) -> bytes:
     """Return whether the agent is about to say something."""
     return _live("status", {"status": "thinking" if is_thinking else "idle"})
+
+
+def pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Put lines together that go out as one; no piece is much longer than 16 KiB."""
+    gathered: list[bytes] = []
+    size = 0
+    for line in lines:
+        gathered.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
 
 
 def utf16_length(text: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 
-from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -65,6 +65,12 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._streams = Gauge(
+            "supportdesk_chat_streams_open",
+            "Chats that are watched at this process now.",
+            registry=self._registry,
+        )
+
     def count_decision(self, decision: Decision, answer: DecideAnswer) -> None:
         """Count one answer of `decide`, whichever door the decision came through."""
         code = answer.code.value if isinstance(answer, Refused) else COUNTED
@@ -74,8 +80,9 @@ class Metrics:
         """Count one request to the webhook of payments; a forged one leaves no other mark."""
         self._webhooks.labels(answer.value).inc()
 
-    def text(self) -> bytes:
+    def text(self, open_streams: int) -> bytes:
         """Return the numbers in Prometheus's text format."""
+        self._streams.set(open_streams)
         return generate_latest(self._registry)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from agent.domain.ids import ConversationId
 from bot.web.context import WebContext
 from bot.web.hub import Watch
-from bot.web.lines import FAULT, OPENING, STILL_HERE, event_line
+from bot.web.lines import FAULT, OPENING, STILL_HERE, event_line, pieces
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +52,15 @@ async def _follow(context: WebContext, watch: Watch) -> AsyncIterator[bytes]:
         lines = watch.stored()
         if lines is None:
             # What was before, or so slow a line that the hub has let go of what it lacks.
-            for event in await context.hub.read(watch):
-                yield event_line(event)
-                watch.sent(event.seq)
+            events = await context.hub.read(watch)
+            for piece in pieces(event_line(event) for event in events):
+                yield piece
+                # A long log must hold up nobody, and a client that is gone is to be noticed.
+                await asyncio.sleep(0)
+            if events:
+                watch.sent(events[-1].seq)
             continue
-        for line in (*lines, *watch.live()):
-            yield line
+        for piece in pieces((*lines, *watch.live())):
+            yield piece
         if not await watch.wait(min(times.heartbeat_s, max(ends_at - now(), 0))):
             yield STILL_HERE

@@ -247,5 +247,5 @@ def test_expiry_is_nowhere_called_a_denial(story: Story) -> None:
     )
     late = refused(story.rejects(ANA, row))
     assert late.code is RefusalCode.EXPIRED
-    numbers = Metrics(story.desk).text().decode()
+    numbers = Metrics(story.desk).text(0).decode()
     assert 'verdict="reject"' not in numbers
