@@ -24,6 +24,7 @@ class AlertKind(StrEnum):
     STALE_HEARTBEAT = "stale_heartbeat"
     SLACK_TROUBLE = "slack_trouble"
     BLOCKS_REFUSED = "blocks_refused"
+    UNATTENDED = "unattended"
 
 
 # What has happened and does not end by itself: it is over when somebody has seen it.

@@ -12,6 +12,7 @@ from agent.domain.ids import ActorId, ConversationId, RunId
 from agent.domain.judgement import Denial
 from agent.domain.languages import Language
 from agent.domain.payload import Payload
+from agent.domain.privacy import mask_name
 from agent.domain.roles import Actor, Role
 from agent.domain.wording import fenced
 from agent.domain.words import words_in
@@ -186,7 +187,9 @@ def ended_for_model(name: str) -> Payload:
     return {"event": HAND_BACK_EVENT, "by": name}
 
 
-def minutes_words(waited: timedelta) -> str:
-    """Return how long a customer has waited, in whole minutes."""
-    minutes = max(1, int(waited / timedelta(minutes=1)))
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+def unattended_words(hand_off: HandOff, now: datetime) -> str:
+    """Return the sentence for people on call about a customer whom nobody has answered."""
+    known = hand_off.customer_name
+    who = mask_name(known) if known else "A visitor"
+    minutes = int((now - hand_off.opened_at) / timedelta(minutes=1))
+    return f"{who} was promised a person {minutes} minutes ago, and nobody has answered yet."

@@ -28,6 +28,7 @@ from agent.steps.escalate import wake
 from agent.steps.execute import carry_out, claim_data, effect_of, report_corrupt, settle
 from agent.steps.finish import finish
 from agent.steps.outcomes import Telling, show
+from agent.steps.remind_attend import remind_attend
 from agent.steps.repeat import forget_answers
 from agent.tools.effects import EffectAnswer, Recorded
 from storage import approvals, attempts, audit, breaker, clicks, deliveries, heartbeats, runs
@@ -53,7 +54,7 @@ def sweep(desk: Desk) -> Swept:
     release_dead(desk)
     forget_answers(desk)
     return Swept(
-        waiting=_each(desk, _wake_next),
+        waiting=_each(desk, _wake_next) + _each(desk, remind_attend),
         lost=_each(desk, _lose_next),
         looked_up=_each(desk, _look_up_next) + _each(desk, _follow_up_next),
     )

@@ -23,14 +23,17 @@ from agent.domain.places import (
     rest_of_all,
 )
 from agent.ports import ChannelClosed, DeliveryKind, NotAuthorized, Notifier, Unreachable, Well
+from agent.steps import hand_off_thread
 from agent.steps.alerts import end_alert, raise_alert
 from agent.steps.load_delivery import Route, route
 from agent.steps.outcomes import slack_message
 from agent.steps.page import page
-from storage import alerts, cards, outbox, places
+from storage import alerts, cards, hand_offs, outbox, places
 from storage.transaction import Tx
 
 _LOG = logging.getLogger(__name__)
+# More customers than this do not wait for people at a time.
+_HAND_OFFS = 200
 
 SLACK = "slack"
 _NAMES = {APPROVALS: "approvals channel", ONCALL: "on-call channel", REVIEW: "review channel"}
@@ -140,6 +143,8 @@ def open_place(
     channel = channels.get(place.name)
     if channel is None or not end_alert(tx, desk, now, _subject(channel), "It works again."):
         return
+    for hand_off in hand_offs.still_open(tx, _HAND_OFFS):
+        hand_off_thread.redraw(tx, desk, hand_off, now)
     for approval in cards.changed_in(tx, channel, place.since or now):
         key = f"card_update:{approval.id}:{desk.ids.new('out')}"
         outbox.add(tx, now, slack_message(desk, DeliveryKind.CARD_UPDATE, key, {}, approval))
@@ -173,6 +178,10 @@ def _show_elsewhere(tx: Tx, desk: Desk, now: datetime, way: Route, channel: str)
         if all(ref.channel in way.closed for ref in cards.of(tx, approval.id)):
             key = f"card:{approval.id}"
             outbox.add(tx, now, slack_message(desk, DeliveryKind.CARD, key, {}, approval))
+    for hand_off in hand_offs.still_open(tx, _HAND_OFFS):
+        refs = cards.of_subject(tx, hand_off.subject)
+        if refs and all(ref.channel in way.closed for ref in refs):
+            hand_off_thread.call(tx, desk, hand_off, now)
     for alert in alerts.still_open(tx):
         refs = cards.of_subject(tx, alert.subject)
         if refs and all(ref.channel in way.closed for ref in refs):

@@ -62,6 +62,9 @@ _LOOKS = {
         "💤", "A part of the desk is silent", "A part of the desk was silent"
     ),
     AlertKind.SLACK_TROUBLE: _Look("🚨", "Trouble with Slack", "There was trouble with Slack"),
+    AlertKind.UNATTENDED: _Look(
+        "🙋", "A customer waits for a person", "A customer waited for a person"
+    ),
     AlertKind.BLOCKS_REFUSED: _Look(
         "🧩", "Slack refused a message as it was drawn", "Slack refused a message as it was drawn"
     ),

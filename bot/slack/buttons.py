@@ -6,7 +6,14 @@ from agent.domain.approvals import Approval, ApprovalView, Status
 from agent.domain.escalation import Level
 from bot.slack.blocks import Block, button, plain
 from bot.slack.names import Action, numbered
-from bot.slack.targets import AlertTarget, BreakerTarget, PingTarget, StopTarget, Target
+from bot.slack.targets import (
+    AlertTarget,
+    BreakerTarget,
+    HandOffTarget,
+    PingTarget,
+    StopTarget,
+    Target,
+)
 
 Style = Literal["primary", "danger"] | None
 
@@ -100,6 +107,11 @@ def acknowledge_button(subject: str) -> Block:
     """Return the button of somebody who looks into an alert."""
     target = AlertTarget(subject=subject).text()
     return button(Action.ALERT_ACKNOWLEDGE, "Acknowledge", target, "primary")
+
+
+def reply_button(target: HandOffTarget) -> Block:
+    """Return the button that opens the form for an answer to a customer."""
+    return button(Action.HAND_OFF_REPLY, "Reply", target.text())
 
 
 def reset_button(target: BreakerTarget) -> Block:

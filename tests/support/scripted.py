@@ -168,7 +168,7 @@ class KeepingNotifier(Notifier):
             return self.answers.popleft()
         if delivery.channel in self.shut and delivery.kind not in UPDATES:
             return ChannelClosed(self.shut[delivery.channel], delivery.channel)
-        if delivery.kind in {DeliveryKind.CARD, DeliveryKind.ALERT}:
+        if delivery.kind in {DeliveryKind.CARD, DeliveryKind.ALERT, DeliveryKind.HAND_OFF}:
             return Delivered((ref,))
         return Delivered()
 
