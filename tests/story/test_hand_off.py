@@ -21,7 +21,7 @@ from agent.steps.attend import WHOLE, Found, Said, find_conversation, give_back,
 from agent.steps.execute import execute_due
 from agent.steps.rate import rate
 from agent.steps.receive import open_conversation, receive
-from agent.steps.remind_attend import remind_attend
+from agent.steps.remind_attend import bring_up, remind_attend
 from agent.steps.turn import take_turn
 from storage import conversations, hand_offs, runs
 from tests.story.test_crossing import at_once
@@ -346,6 +346,20 @@ def test_who_comes_while_the_agent_thinks_is_not_talked_over(
     after = story.agent_words(chat)[len(before) :]
     assert "I know it myself!" not in after
     assert ["has been paid" in text for text in after] == ([True] if approve else [])
+
+
+def test_who_answers_in_the_last_moment_is_not_reminded_of(
+    story: Story, chat: ConversationId
+) -> None:
+    story.clock.advance(seconds=16 * 60)
+    with story.desk.store.transaction(write=False) as tx:
+        due = hand_offs.unattended(tx, story.clock.now())
+    assert due is not None
+    assert isinstance(join(story.desk, chat, story.order(SAM)), HandOff)
+    bring_up(story.desk, due)
+    assert story.open_alerts() == ()
+    assert isinstance(look_in(story.desk, chat, 1, story.order(SAM), WHOLE), HandOff)
+    assert story.trail()[-1] == "conversation.shown"
 
 
 def test_nobody_comes_and_people_on_call_are_told_once(
