@@ -11,8 +11,12 @@ export class Composer {
   #send;
   #isComposed = false;
 
-  /** @param {import("./words.js").Words} words @param {(text: string) => void} send */
-  constructor(words, send) {
+  /**
+   * @param {import("./words.js").Words} words
+   * @param {Node} stop the button beside Send
+   * @param {(text: string) => void} send
+   */
+  constructor(words, stop, send) {
     this.#words = words;
     this.#send = send;
     this.input = h("textarea", {
@@ -37,7 +41,12 @@ export class Composer {
       event.preventDefault();
       this.#submit();
     };
-    this.root = h("form", { class: "composer", submit }, h("div", {}, this.input, this.button), this.count);
+    this.root = h(
+      "form",
+      { class: "composer", submit },
+      h("div", {}, this.input, stop, this.button),
+      this.count,
+    );
   }
 
   /** Put a text where it can be changed, before what is there. @param {string} text */

@@ -12,6 +12,7 @@ launcherStyle.replaceSync(`
   --soft: light-dark(#5c606b, #a9adb8);
   --edge: light-dark(#e4e5ea, #363a43);
   --wash: light-dark(#f2f3f7, #292c34);
+  --ring: light-dark(var(--accent), #9db2ff);
   --bad: light-dark(#a3202b, #ff9d9d);
   --radius: var(--desk-radius, 18px);
   font: 15px/1.45 var(--desk-font, system-ui, sans-serif);
@@ -22,7 +23,7 @@ launcherStyle.replaceSync(`
 button, textarea, input { font: inherit; color: inherit; }
 button { border: 0; background: none; cursor: pointer; }
 button:disabled { cursor: default; }
-:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px; }
+:focus-visible { outline: 2px solid var(--ring); outline-offset: 2px; }
 .icon { width: 1.25em; height: 1.25em; flex: none; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .launcher {

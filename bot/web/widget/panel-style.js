@@ -42,11 +42,16 @@ h2 { font-size: 16px; line-height: 1.3; }
 .note, small { color: var(--soft); font-size: 12px; }
 .note { padding-inline: 4px; }
 .note:empty { display: none; }
+.customer .bad { justify-content: flex-end; }
 .bad { display: flex; flex-wrap: wrap; align-items: center; color: var(--bad); font-size: 13px; }
 .bad span { display: inline-flex; gap: 4px; align-items: center; }
 .line, .day { color: var(--soft); font-size: 13px; text-align: center; text-wrap: balance; }
 .day { font-weight: 600; }
-.chip { --tint: light-dark(#5c606b, #a9adb8); padding: 10px 14px; border: 1px solid var(--edge); border-inline-start: 4px solid var(--tint); border-radius: 12px; overflow-wrap: anywhere; font-size: 14px; }
+.chip {
+  --tint: light-dark(#565a65, #a9adb8);
+  padding: 10px 14px; border: 1px solid color-mix(in srgb, var(--tint) 40%, var(--paper)); border-radius: 14px;
+  background: color-mix(in srgb, var(--tint) 7%, var(--paper)); overflow-wrap: anywhere; font-size: 14px;
+}
 .chip.pending { --tint: light-dark(#8a5800, #f0b345); }
 .chip.approved, .chip.checking { --tint: light-dark(#1a5ea8, #8dc1f7); }
 .chip.done { --tint: light-dark(#12693f, #6fd3a0); }
@@ -58,11 +63,14 @@ h2 { font-size: 16px; line-height: 1.3; }
 .typing i:nth-of-type(2) { animation-delay: .15s; }
 .typing i:nth-of-type(3) { animation-delay: .3s; }
 @keyframes dot { 30% { opacity: .35; transform: translateY(-3px); } }
-.above { display: flex; justify-content: center; gap: 8px; height: 0; }
-.news, .stop { display: flex; align-items: center; gap: 6px; min-height: 44px; margin-block-start: -52px; padding: 0 16px; border: 1px solid var(--edge); border-radius: 22px; background: var(--paper); box-shadow: 0 2px 10px #0002; font-size: 14px; font-weight: 600; height: 44px; }
+.above { display: flex; justify-content: center; height: 0; }
+.news { display: flex; align-items: center; gap: 6px; height: 44px; margin-block-start: -52px; padding: 0 16px; border: 1px solid var(--edge); border-radius: 22px; background: var(--paper); box-shadow: 0 2px 10px #0002; font-size: 14px; font-weight: 600; }
+.stop { border: 1px solid var(--soft); }
+.icon-stop { fill: currentColor; }
 .composer, .rating { padding: 10px 12px 12px; border-block-start: 1px solid var(--edge); }
 .composer div { display: flex; align-items: flex-end; gap: 4px; }
 textarea { flex: 1; width: 100%; min-height: 44px; max-height: 140px; padding: 10px 14px; border: 1px solid var(--soft); border-radius: 22px; background: none; font-size: 16px; line-height: 1.4; resize: none; }
+textarea:focus { outline: 2px solid var(--ring); outline-offset: -1px; }
 textarea::placeholder { color: var(--soft); opacity: 1; }
 .send, .main { background: var(--accent); color: var(--on-accent); }
 .send:hover { background: var(--accent); }
@@ -75,7 +83,7 @@ legend { padding: 0; margin-block-end: 8px; font-weight: 600; }
 .scores b { font-size: 18px; }
 .scores input { position: absolute; inset: 0; opacity: 0; cursor: pointer; }
 .scores label:has(:checked) { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
-.scores label:has(:focus-visible) { outline: 2px solid var(--ink); outline-offset: 2px; }
+.scores label:has(:focus-visible) { outline: 2px solid var(--ring); outline-offset: 2px; }
 .rating textarea { border-radius: 12px; }
 .acts { display: flex; justify-content: flex-end; gap: 8px; margin-block-start: 8px; }
 .main { min-height: 44px; padding: 0 18px; border-radius: 22px; font-weight: 600; }

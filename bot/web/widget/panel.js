@@ -51,7 +51,11 @@ export class Panel {
       this.typing,
     );
     this.news = button({ class: "news", click: () => this.toEnd() }, icon("down"), t("news"));
-    this.stop = button({ class: "stop", click: () => void session.stop().catch(() => {}) }, icon("stop"), t("stop"));
+    this.stop = button(
+      { class: "round stop", click: () => void session.stop().catch(() => {}) },
+      icon("stop"),
+      unseen(t("stop")),
+    );
     this.trouble = h("span");
     this.banner = h(
       "div",
@@ -60,7 +64,7 @@ export class Panel {
       button({ class: "link", click: () => void session.reconnect() }, t("again")),
     );
     this.told = h("p", { class: "unseen", role: "status" });
-    this.composer = new Composer(words, (text) => {
+    this.composer = new Composer(words, this.stop, (text) => {
       session.send(text);
       this.toEnd();
     });
@@ -88,7 +92,7 @@ export class Panel {
       ),
       this.banner,
       this.body,
-      h("div", { class: "above" }, this.news, this.stop),
+      h("div", { class: "above" }, this.news),
       this.composer.root,
       this.rating.root,
       this.told,
