@@ -155,6 +155,10 @@ def chip(page: Page) -> Locator:
     return log(page).locator("[data-approval]")
 
 
+def allow(site: Site) -> dict[str, str]:
+    return {"access-control-allow-origin": site.shop.url}
+
+
 def client_id(route: Route) -> str:
     return str(json.loads(route.request.post_data or "")["client_id"])
 
@@ -354,3 +358,59 @@ def test_a_policy_without_the_desk_is_told_once(site: Site) -> None:
         assert len(told) == 1
         assert f"connect-src {site.desk.url}" in told[0]
         site.problems.clear()
+
+
+def test_whatever_stands_in_the_way_is_told_and_gone_when_it_is(site: Site) -> None:
+    site.shop.customer = "cus_david"
+    with site.visitor() as context:
+        page = site.opens(context)
+        says(page, "What is your return policy?")
+        expect(log(page).locator("[data-role=agent]")).to_have_count(1)
+
+        # A proxy keeps the stream back: what is said comes in all the same.
+        context.route("**/events", lambda route: None)
+        page.reload()
+        says(page, "And how long does a refund take?")
+        expect(log(page).locator("[data-role=agent]")).to_have_count(2)
+        context.unroute("**/events")
+
+        context.route("**/events", lambda route: route.fulfill(status=404, headers=allow(site)))
+        page.reload()
+        banner = page.locator(".banner")
+        expect(banner).to_contain_text("not available any more")
+        context.unroute("**/events")
+        banner.get_by_role("button", name="Try again").click()
+        expect(banner).to_be_hidden()
+        expect(page.locator(".connection")).to_have_text("Online")
+
+        page.evaluate("addEventListener('desk-signin', () => document.title = 'asked to sign in')")
+        context.route("**/messages", lambda route: route.fulfill(status=401, headers=allow(site)))
+        site.shop.customer = None
+        says(page, "Kept until I am back")
+        expect(banner).to_contain_text("Please sign in again.")
+        expect(page).to_have_title("asked to sign in")
+        expect(log(page).locator("[data-role=agent]")).to_have_count(2)
+        context.unroute("**/messages")
+        site.shop.customer = "cus_david"
+        banner.get_by_role("button", name="Try again").click()
+        expect(log(page)).to_contain_text("Kept until I am back")
+        expect(log(page).locator("[data-role=agent]")).to_have_count(3)
+        assert sent(site.desk, "Kept until I am back") == 1
+        site.problems[:] = [one for one in site.problems if not re.search("40[14]", one)]
+
+
+def test_the_end_of_a_chat_is_a_rating_that_every_tab_shows(site: Site) -> None:
+    site.shop.customer = "cus_yuki"
+    with site.visitor() as context:
+        page, other = site.opens(context), site.opens(context)
+        says(page, "Can I have an invoice?")
+        expect(log(other).locator("[data-role=agent]").last).to_be_visible()
+        page.get_by_role("button", name="End chat").click()
+        page.get_by_role("radio", name=re.compile("Good")).first.check()
+        page.get_by_label("Anything to add?").fill("Quick and friendly")
+        page.get_by_role("button", name="Send rating").click()
+        for one in (page, other):
+            expect(log(one)).to_contain_text("You rated this chat 4 of 5. Thank you!")
+        expect(page.get_by_label("Your message")).to_be_visible()
+        (row,) = site.desk.rows("SELECT rating_comment FROM conversations WHERE rating = 4")
+        assert row["rating_comment"] == "Quick and friendly"

@@ -18,6 +18,8 @@ import { Tabs } from "./tabs.js";
  * @property {() => void} changed anything else is different
  */
 
+// The desk's pages hold more; what a shorter one leaves out comes with the stream.
+const FULL_PAGE = 100;
 const QUICK_TRIES = 5;
 const BLOCKED_AFTER = 3;
 const READ_AFTER_MS = 250;
@@ -36,6 +38,7 @@ export class Session {
   #who = null;
   /** @type {Tabs | null} */
   #tabs = null;
+  #isKnown = false;
   #isHistory = false;
   #wasLive = false;
   #readTimer = 0;
@@ -74,6 +77,7 @@ export class Session {
       try {
         await this.#identify(life.signal);
         await this.#resume(life.signal);
+        this.#isKnown = true;
         this.#stand(true);
         return;
       } catch (error) {
@@ -86,6 +90,7 @@ export class Session {
   /** Talk to nobody any more. */
   close() {
     this.#life.abort();
+    this.#isKnown = false;
     this.#tabs?.close();
     this.#tabs = null;
     this.#bell.ring();
@@ -265,6 +270,9 @@ export class Session {
   /** Lead while there is somebody to look or something to wait for. */
   #stand(isNow = false) {
     const isBusy = this.log.isThinking || this.log.pending.size > 0 || this.queue.head !== null;
+    if (!this.#isKnown) {
+      return;
+    }
     if (!document.hidden || isBusy) {
       this.#tabs?.stand(!document.hidden && isNow);
     } else {
@@ -398,7 +406,7 @@ export class Session {
         }
       }
       this.#isHistory = false;
-      if (events.length === 0 || this.log.lastSeq === after) {
+      if (events.length < FULL_PAGE || log.lastSeq === after) {
         this.#dropShown();
         return;
       }
