@@ -368,7 +368,7 @@ def test_whatever_stands_in_the_way_is_told_and_gone_when_it_is(site: Site) -> N
         expect(log(page).locator("[data-role=agent]")).to_have_count(1)
 
         # A proxy keeps the stream back: what is said comes in all the same.
-        context.route("**/events", lambda route: None)
+        context.route("**/events", lambda _route: None)
         page.reload()
         says(page, "And how long does a refund take?")
         expect(log(page).locator("[data-role=agent]")).to_have_count(2)

@@ -66,6 +66,8 @@ export async function talk(url, bearer, life, { body, headers, signal }) {
       },
       body: body && JSON.stringify(body),
       signal: over.signal,
+      // What was said arrives although the page is left in the same moment.
+      keepalive: Boolean(body),
     });
     return signal ? response : response.status === 204 ? null : await response.json();
   } finally {

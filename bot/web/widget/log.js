@@ -4,6 +4,8 @@
 export class Log {
   lastSeq = 0;
   readSeq = 0;
+  /** How far the desk was told. */
+  toldSeq = 0;
   /** All of it, for whoever comes to draw it later. @type {any[]} */
   events = [];
   /** Requests that wait for the team, by id. @type {Map<string, any>} */

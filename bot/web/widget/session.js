@@ -22,7 +22,6 @@ import { Tabs } from "./tabs.js";
 const FULL_PAGE = 100;
 const QUICK_TRIES = 5;
 const BLOCKED_AFTER = 3;
-const READ_AFTER_MS = 250;
 
 export class Session {
   /** @type {Connection} */
@@ -41,7 +40,6 @@ export class Session {
   #isKnown = false;
   #isHistory = false;
   #wasLive = false;
-  #readTimer = 0;
   #bell = new Bell();
 
   /**
@@ -167,13 +165,16 @@ export class Session {
 
   /** The customer sees the end of the log. */
   read() {
-    const seq = this.log.lastSeq;
-    if (this.log.unread > 0) {
-      this.#heardRead(seq);
-      this.#tabs?.say({ kind: "read", seq });
-      clearTimeout(this.#readTimer);
-      const tell = () => this.#post("/read", { seq: this.log.readSeq }).catch(() => {});
-      this.#readTimer = setTimeout(tell, READ_AFTER_MS);
+    const { log } = this;
+    if (log.unread > 0) {
+      this.#heardRead(log.lastSeq);
+      this.#tabs?.say({ kind: "read", seq: log.lastSeq });
+    }
+    if (log.readSeq > log.toldSeq) {
+      log.toldSeq = log.readSeq;
+      this.#post("/read", { seq: log.readSeq }).catch(() => {
+        log.toldSeq = 0;
+      });
     }
   }
 
@@ -244,7 +245,7 @@ export class Session {
       this.#forget();
     }
     this.id = id;
-    this.log.readSeq = Math.max(this.log.readSeq, read);
+    this.log.readSeq = this.log.toldSeq = Math.max(this.log.readSeq, read);
     this.#bell.ring();
   }
 
@@ -437,6 +438,7 @@ export class Session {
     } else if (kind === "drop") {
       this.queue.drop((item) => item.id === id);
     } else if (kind === "read") {
+      this.log.toldSeq = message.seq;
       this.#heardRead(message.seq);
     } else if (kind === "conversation") {
       this.#adopt(message.made);
