@@ -9,6 +9,7 @@ import click
 from bot.cli_audit import audit
 from bot.cli_breaker import breaker
 from bot.cli_chat import chat
+from bot.cli_conversations import conversations
 from bot.cli_decide import pending, resume
 from bot.cli_doctor import doctor
 from bot.cli_manifest import manifest
@@ -54,6 +55,7 @@ for _group in (
     reviews,
     stats,
     customers,
+    conversations,
     shop,
     actor,
     policy,

@@ -7,6 +7,7 @@ from agent.domain.approvals import Approval, ApprovalView, Snapshot, Vote
 from agent.domain.asks import Ask
 from agent.domain.conversation import LogEvent, Run
 from agent.domain.decision import RefusalCode
+from agent.domain.hand_offs import HandOff
 from agent.domain.reviews import Review
 from agent.tools.levels import weigh
 from agent.tools.orders import money_json
@@ -128,6 +129,24 @@ def pause_json(pause: Pause) -> JsonObject:
         "since": rfc3339(pause.since),
         "reason": pause.reason,
         "approval_id": pause.approval_id,
+    }
+
+
+def hand_off_json(hand_off: HandOff) -> JsonObject:
+    """Return one time that people were called into a conversation."""
+    joined, ended = hand_off.joined_at, hand_off.ended_at
+    return {
+        "conversation_id": hand_off.conversation_id,
+        "number": hand_off.number,
+        "state": hand_off.state.value,
+        "customer": hand_off.body.get("customer"),
+        "reason": hand_off.body.get("reason"),
+        "opened_at": rfc3339(hand_off.opened_at),
+        "attended_by": hand_off.attended_name,
+        "joined_at": None if joined is None else rfc3339(joined),
+        "ended_at": None if ended is None else rfc3339(ended),
+        "ended_by": hand_off.ended_by,
+        "rating": hand_off.rating,
     }
 
 

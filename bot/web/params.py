@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 from pydantic import AfterValidator
 
-from agent.domain.ids import ApprovalId, RunId, ulid_of
+from agent.domain.ids import ApprovalId, ConversationId, RunId, ulid_of
 from bot.web.problems import not_found
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -46,5 +46,12 @@ async def _run(run_id: str) -> RunId:
     return RunId(run_id)
 
 
+async def _conversation(conversation_id: str) -> ConversationId:
+    if not is_id(conversation_id):
+        raise not_found("conversation")
+    return ConversationId(conversation_id)
+
+
 ApprovalPath = Annotated[ApprovalId, Depends(_approval)]
+ConversationPath = Annotated[ConversationId, Depends(_conversation)]
 RunPath = Annotated[RunId, Depends(_run)]
