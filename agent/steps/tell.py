@@ -20,27 +20,34 @@ from storage.conversations import Entry
 from storage.runs import Turn
 from storage.transaction import Tx
 
+# What the team asks the agent is answered all the same: the customer hears nothing of it.
+_SILENT = frozenset({"message", "outcome"})
+
 
 def _model_down(language: Language) -> str:
     return words_in(language).model_down
 
 
 def tell(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
-    """Store the model's words as the customer's message and end the turn."""
+    """Store the model's words as the customer's message and end the turn.
+
+    Where a person has come meanwhile, the agent is silent.
+    """
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
-        text = answer.text.strip() or _fallback(tx, turn)
-        runs.append(tx, turn, now, ChatMessage("assistant", text))
-        fact = audit.Fact(
-            AuditType.MODEL_ANSWERED,
-            answer.model,
-            Channel.CHAT,
-            {"calls": [], "tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out},
-        )
-        audit.append(tx, turn.run_id, now, fact)
-        _say(tx, desk, turn, now, text, "complete")
-        end(tx, desk, turn, now)
+        if not hush(tx, desk, turn, now):
+            text = answer.text.strip() or _fallback(tx, turn)
+            runs.append(tx, turn, now, ChatMessage("assistant", text))
+            fact = audit.Fact(
+                AuditType.MODEL_ANSWERED,
+                answer.model,
+                Channel.CHAT,
+                {"calls": [], "tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out},
+            )
+            audit.append(tx, turn.run_id, now, fact)
+            _say(tx, desk, turn, now, text, "complete")
+            end(tx, desk, turn, now)
     desk.wake(Lane.SLACK)
 
 
@@ -60,19 +67,13 @@ def tell_failed(
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
-        # What has been asked for or paid already is worth more than an excuse.
-        asked = [
-            a
-            for a in approvals.of_run(tx, turn.run_id)
-            if is_for_customer(a) and a.status is not Status.SUPERSEDED
-        ]
-        language = conversations.spoken(tx, turn.conversation_id)
-        excuse = words(language)
-        known = "\n".join(outcome_text(one, language=language) for one in asked) or excuse
-        text = excuse if instead else (_fallback(tx, turn) if outcome else known)
-        runs.append(tx, turn, now, ChatMessage("assistant", text))
-        _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
-        end(tx, desk, turn, now, None if outcome else RunState.FAILED, error=problem)
+        if not hush(tx, desk, turn, now):
+            excuse = words(conversations.spoken(tx, turn.conversation_id))
+            known = _known(tx, turn) or excuse
+            text = excuse if instead else (_fallback(tx, turn) if outcome else known)
+            runs.append(tx, turn, now, ChatMessage("assistant", text))
+            _say(tx, desk, turn, now, text, "complete" if outcome else "failed")
+            end(tx, desk, turn, now, None if outcome else RunState.FAILED, error=problem)
     desk.wake(Lane.SLACK)
 
 
@@ -84,6 +85,8 @@ def tell_stopped(desk: Desk, turn: Turn, said: str = "") -> None:
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
+        if hush(tx, desk, turn, now):
+            return
         runs.append(tx, turn, now, ChatMessage("assistant", said or STOPPED))
         if said:
             _say(tx, desk, turn, now, said, "stopped")
@@ -94,12 +97,28 @@ def tell_stopped(desk: Desk, turn: Turn, said: str = "") -> None:
         end(tx, desk, turn, now)
 
 
-def plainly(tx: Tx, desk: Desk, turn: Turn, now: datetime) -> None:
-    """Tell an outcome in words of ours while a person answers the customer, and end the turn."""
-    text = _fallback(tx, turn)
-    runs.append(tx, turn, now, ChatMessage("assistant", text))
-    _say(tx, desk, turn, now, text, "complete")
-    end(tx, desk, turn, now)
+def hush(tx: Tx, desk: Desk, turn: Turn, now: datetime) -> bool:
+    """End a turn where a person attends to the customer; False where the agent may speak.
+
+    What started the turn is in the transcript already. An outcome is told, in words of ours. The
+    caller holds the conversation, so that nobody comes between this and what is said.
+    """
+    if turn.row.kind not in _SILENT:
+        return False
+    conversation = conversations.get(tx, turn.conversation_id)
+    if conversation is None or conversation.attended_by is None:
+        return False
+    why: Payload = {"attended_by": conversation.attended_by, "kind": turn.row.kind}
+    fact = audit.Fact(AuditType.AGENT_SILENT, desk.replica, Channel.CHAT, why)
+    audit.append(tx, turn.run_id, now, fact)
+    if turn.row.kind == "outcome":
+        text = _fallback(tx, turn)
+        runs.append(tx, turn, now, ChatMessage("assistant", text))
+        _say(tx, desk, turn, now, text, "complete")
+        end(tx, desk, turn, now)
+    else:
+        rest(tx, turn, now)
+    return True
 
 
 def rest(tx: Tx, turn: Turn, now: datetime) -> None:
@@ -125,6 +144,16 @@ def end(
     ended: Payload = {"state": ends.value, "error": error}
     fact = audit.Fact(AuditType.RUN_ENDED, desk.replica, Channel.CHAT, ended)
     audit.append(tx, turn.run_id, now, fact)
+
+
+def _known(tx: Tx, turn: Turn) -> str:
+    """Return what the run has asked for or paid already, which is worth more than an excuse."""
+    language = conversations.spoken(tx, turn.conversation_id)
+    return "\n".join(
+        outcome_text(one, language=language)
+        for one in approvals.of_run(tx, turn.run_id)
+        if is_for_customer(one) and one.status is not Status.SUPERSEDED
+    )
 
 
 def _fallback(tx: Tx, turn: Turn) -> str:

@@ -39,7 +39,6 @@ from agent.ports import ChatAnswer, ChatRequest, ToolSpec
 from agent.steps import gate, reply, resume, tell
 from agent.steps.ask import QUESTION_TURN
 from agent.steps.decide import withdraw
-from agent.steps.fall_silent import fall_silent
 from agent.steps.generate import Stopped, generate, shown_text
 from agent.steps.hand_off import MAX_REVISIONS_EXCEEDED, hand_off
 from agent.tools.base import Arguments, Caller, Tool, ToolClass, failure, parse_arguments
@@ -78,7 +77,7 @@ def take_turn(desk: Desk) -> bool:
     try:
         if turn.row.attempts >= MAX_TRIES:
             _give_up(desk, turn)
-        elif not fall_silent(desk, turn) and not _escalate(desk, turn):
+        elif not _escalate(desk, turn):
             _drive(desk, turn)
     except FenceLost:
         log.info("turn of %s was taken over", turn.run_id)
@@ -98,13 +97,15 @@ def _let_go(desk: Desk, turn: Turn, problem: str) -> None:
 
 def _drive(desk: Desk, turn: Turn) -> None:
     for _ in range(MAX_STEPS):
-        transcript, stopped = _look(desk, turn)
+        transcript, stopped, attended = _look(desk, turn)
         open_calls = unanswered(transcript)
         if open_calls:
             # A flag first: what it may hold must not run beside it.
             for call in sorted(open_calls, key=lambda one: one.name != FLAG_FOR_FRAUD.name):
                 _answer_call(desk, turn, call, transcript)
             continue
+        if attended and _fall_silent(desk, turn):
+            return
         if stopped and turn.row.kind not in _UNSTOPPED:
             tell.tell_stopped(desk, turn)
             return
@@ -116,14 +117,12 @@ def _drive(desk: Desk, turn: Turn) -> None:
         if isinstance(answer, Stopped):
             tell.tell_stopped(desk, turn, answer.said)
             return
-        # A person may have come while the model was thinking.
-        if fall_silent(desk, turn):
-            return
         answer = _storable(answer)
         if not answer.calls:
             _say(desk, turn, answer)
             return
-        _keep(desk, turn, answer)
+        if not _keep(desk, turn, answer):
+            return
     _pass_on(desk, turn, "The assistant went round in circles.", "too many steps")
 
 
@@ -175,7 +174,7 @@ def _escalate(desk: Desk, turn: Turn) -> bool:
         return False
     with desk.store.transaction(write=False) as tx:
         rejected = approvals.get(tx, approval_id)
-        if rejected is None or rejected.status is not Status.REJECTED:
+        if rejected is None or rejected.status is not Status.REJECTED or _is_attended(tx, turn):
             return False
         since = desk.clock.now() - REJECTIONS_COUNT_FOR
         about = (rejected.tool, rejected.order_id)
@@ -235,12 +234,28 @@ def _what_it_answers(turn: Turn) -> tuple[ChatMessage, ...]:
     return () if told is None else (ChatMessage("system", json.dumps(told, ensure_ascii=False)),)
 
 
-def _look(desk: Desk, turn: Turn) -> tuple[tuple[ChatMessage, ...], bool]:
-    """Return the transcript as far as it is shown, and whether the customer asked to stop."""
+def _look(desk: Desk, turn: Turn) -> tuple[tuple[ChatMessage, ...], bool, bool]:
+    """Return the transcript as far as it is shown, and what came meanwhile: a Stop, a person."""
     with desk.store.transaction(write=False) as tx:
         stopped = runs.is_stopped(tx, turn)
+        attended = _is_attended(tx, turn)
         tail = runs.tail(tx, turn.conversation_id, MAX_PROMPT_MESSAGES)
-        return (*_before(tx, turn, len(tail)), *tail), stopped
+        return (*_before(tx, turn, len(tail)), *tail), stopped, attended
+
+
+def _is_attended(tx: Tx, turn: Turn) -> bool:
+    conversation = conversations.get(tx, turn.conversation_id)
+    return conversation is not None and conversation.attended_by is not None
+
+
+def _fall_silent(desk: Desk, turn: Turn) -> bool:
+    """End a turn where a person attends to the customer; False where the agent may speak."""
+    with desk.store.transaction() as tx:
+        now = desk.clock.now()
+        runs.hold(tx, turn, now + TURN_LEASE)
+        silent = tell.hush(tx, desk, turn, now)
+    desk.wake(Lane.SLACK)
+    return silent
 
 
 def _before(tx: Tx, turn: Turn, shown: int) -> tuple[ChatMessage, ...]:
@@ -271,10 +286,13 @@ def _storable(answer: ChatAnswer) -> ChatAnswer:
     return replace(answer, text=shown_text(answer.text), calls=calls)
 
 
-def _keep(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
+def _keep(desk: Desk, turn: Turn, answer: ChatAnswer) -> bool:
+    """Store an answer with its calls; False where a person came while the model was thinking."""
     with desk.store.transaction() as tx:
         now = desk.clock.now()
         runs.hold(tx, turn, now + TURN_LEASE)
+        if tell.hush(tx, desk, turn, now):
+            return False
         runs.append(tx, turn, now, ChatMessage("assistant", answer.text, calls=answer.calls))
         runs.set_state(tx, turn.run_id, RunState.RUNNING, now, steps=1)
         fact = audit.Fact(
@@ -288,6 +306,7 @@ def _keep(desk: Desk, turn: Turn, answer: ChatAnswer) -> None:
             },
         )
         audit.append(tx, turn.run_id, now, fact)
+    return True
 
 
 def _answer_call(

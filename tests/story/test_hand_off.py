@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 from typing_extensions import override
@@ -16,6 +17,7 @@ from agent.domain.hand_offs import HandOff, HandOffState, Words
 from agent.domain.ids import ConversationId, CustomerId
 from agent.domain.roles import ActorKind, Identity, Role
 from agent.ports import ChatAnswer, ChatRequest, DeliveryKind, Hear, MessageRef, unheard
+from agent.providers.embedded_shop import EmbeddedShop
 from agent.steps.ask import ask
 from agent.steps.attend import WHOLE, Found, Said, find_conversation, give_back, join, look_in, say
 from agent.steps.execute import execute_due
@@ -25,6 +27,8 @@ from agent.steps.remind_attend import bring_up, remind_attend
 from agent.steps.turn import take_turn
 from storage import conversations, hand_offs, runs
 from tests.story.test_crossing import at_once
+from tests.story.test_execute import Killed
+from tests.story.test_generate import answering
 from tests.story.test_races import other
 from tests.story.ways import ANA, BEN, MIA, OLU, links, refused, staff
 from tests.support.desk import Story
@@ -313,6 +317,14 @@ def test_while_a_person_attends_outcomes_are_told_in_our_words_and_questions_wor
     assert any("approval_outcome" in text for text in told(story))
 
 
+class Dying(EmbeddedShop):
+    """A shop at which the process dies that looks for an order."""
+
+    @override
+    def order(self, reference: str) -> NoReturn:
+        raise Killed
+
+
 class Interrupted(ScriptedModel):
     """A model in whose answer something happens."""
 
@@ -346,6 +358,57 @@ def test_who_comes_while_the_agent_thinks_is_not_talked_over(
     after = story.agent_words(chat)[len(before) :]
     assert "I know it myself!" not in after
     assert ["has been paid" in text for text in after] == ([True] if approve else [])
+
+
+def test_what_the_agent_had_begun_to_say_is_not_said_behind_a_person(
+    story: Story, chat: ConversationId
+) -> None:
+    receive(story.desk, chat, "c1", "hello?")
+    with answering(story) as answer:
+        answer.comes_to("I think that ")
+        assert isinstance(join(story.desk, chat, story.order(SAM)), HandOff)
+        answer.is_over()
+    assert [e.type.value for e in story.log(chat)][-1] == "hand_off"
+    assert "agent.silent" in story.trail()
+
+
+def test_a_model_that_fails_while_a_person_comes_is_no_excuse_to_the_customer(
+    story: Story, chat: ConversationId
+) -> None:
+    before = story.agent_words(chat)
+    model = Interrupted(lambda: join(story.desk, chat, story.order(SAM)))
+    for _ in range(3):
+        model.breaks()
+    receive(story.desk, chat, "c1", "hello?")
+    story.happens("UPDATE outbox SET attempts = 2 WHERE lane = 'turn'")
+    assert take_turn(replace(story.desk, model=model))
+    assert not take_turn(replace(story.desk, model=model))
+    assert story.agent_words(chat) == before
+    # Nor is a turn that broke off again and again.
+    receive(story.desk, chat, "c2", "anybody?")
+    story.happens("UPDATE outbox SET attempts = 9 WHERE lane = 'turn'")
+    story.rests()
+    assert story.agent_words(chat) == before
+
+
+def test_what_was_asked_for_before_a_person_came_is_asked_for_then_and_not_later(
+    story: Story, chat: ConversationId
+) -> None:
+    """The desk dies after the model's answer is stored; meanwhile somebody joins."""
+    receive(story.desk, chat, "c1", "refund 160.00 on ORD-1001")
+    story.model.calls(story.refund_call("160.00"))
+    dying = replace(story.desk, shop=Dying(story.desk.store))
+    with pytest.raises(Killed):
+        take_turn(dying)
+    assert isinstance(join(story.desk, chat, story.order(SAM)), HandOff)
+    story.clock.advance(seconds=61)
+    story.rests()
+    assert story.only(Status.PENDING).call_id == "call_1"
+    assert isinstance(give_back(story.desk, chat, story.order(SAM)), HandOff)
+    story.model.otherwise = "Hello again."
+    story.says(chat, "And now?")
+    assert len(story.all(Status.PENDING)) == 1
+    assert told(story)[-1] == "And now?"
 
 
 def test_who_answers_in_the_last_moment_is_not_reminded_of(
