@@ -16,6 +16,8 @@ import { Rating } from "./rating.js";
 const NEAR_PX = 60;
 const STUCK = ["signin", "gone", "blocked"];
 const SHEET = window.matchMedia("(max-width: 480px)");
+/** @type {Record<string, string>} */
+const WHAT = { issue_refund: "refund", send_email: "email" };
 const FOCUSABLE = "button, textarea, input, a[href], [tabindex='0']";
 
 export class Panel {
@@ -230,7 +232,7 @@ export class Panel {
   /** @param {{node: Element, waiting: string[]}} stop */
   #sayStopped({ node, waiting }) {
     const kinds = waiting.map((id) => this.#chips.get(id)).filter((one) => one.status === "pending");
-    const what = kinds.map(({ kind }) => ({ issue_refund: "refund", send_email: "email" })[kind] ?? "request");
+    const what = kinds.map(({ kind }) => WHAT[kind] ?? "request");
     const key = what.length === 1 ? `stopped_${what[0]}` : what.length ? "stopped_request" : "stopped";
     say(node, this.words.say(key));
   }

@@ -2,10 +2,11 @@
 /** One customer's conversation with the desk: it draws nothing and survives everything. */
 
 import { Bell } from "./bell.js";
-import { Backoff, Refused, onHope, talk } from "./http.js";
-import { Identity } from "./identity.js";
+import { Caller } from "./caller.js";
+import { Backoff, Refused, onHope } from "./http.js";
 import { Log } from "./log.js";
 import { Queue, Store } from "./queue.js";
+import { drain } from "./sender.js";
 import { follow } from "./stream.js";
 import { Tabs } from "./tabs.js";
 
@@ -20,7 +21,6 @@ import { Tabs } from "./tabs.js";
 
 // The desk's pages hold more; what a shorter one leaves out comes with the stream.
 const FULL_PAGE = 100;
-const QUICK_TRIES = 5;
 const BLOCKED_AFTER = 3;
 
 export class Session {
@@ -31,15 +31,11 @@ export class Session {
   log = new Log();
   queue = new Queue(() => this.#queued());
   #life = new AbortController();
-  /** @type {Identity} */
-  #identity;
-  /** Whose conversation is shown: null before it is known. @type {string | null} */
-  #who = null;
+  #caller;
   /** @type {Tabs | null} */
   #tabs = null;
   #isKnown = false;
   #isHistory = false;
-  #wasLive = false;
   #bell = new Bell();
 
   /**
@@ -50,12 +46,17 @@ export class Session {
     this.place = place;
     this.listener = listener;
     this.store = new Store(`support-desk ${place.base.host} `);
-    this.#identity = new Identity(place.tokenUrl);
+    this.#caller = new Caller(place, this.store, () => {
+      if (this.#caller.who) {
+        this.#wipe();
+      }
+      void this.start();
+    });
   }
 
   /** Whether somebody is signed in: a visitor has no requests to withdraw. */
   get isCustomer() {
-    return Boolean(this.#who);
+    return Boolean(this.#caller.who);
   }
 
   /** Begin, or begin again with what is shown. */
@@ -63,8 +64,9 @@ export class Session {
     this.close();
     const life = new AbortController();
     this.#life = life;
+    this.#caller.life = life.signal;
     this.connection = "connecting";
-    onHope(life.signal, ({ type, persisted = false }) => this.#hope(type, persisted));
+    onHope(life.signal, (event) => this.#hope(event));
     window.addEventListener("offline", () => this.#connect("offline"), { signal: life.signal });
     document.addEventListener("visibilitychange", () => this.#stand(), { signal: life.signal });
     document.addEventListener("securitypolicyviolation", (event) => this.#blocked(event), {
@@ -78,7 +80,7 @@ export class Session {
         this.#isKnown = true;
         this.#stand(true);
         return;
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         this.#failed(error, life.signal, backoff.attempts);
         await backoff.wait(life.signal);
       }
@@ -102,30 +104,25 @@ export class Session {
     if (!isHeard) {
       this.#tabs?.say({ kind: "reset" });
     }
-    if (this.#who === "") {
-      const identity = new Identity(this.place.tokenUrl);
-      await identity.token().catch(() => null);
-      if (identity.sub) {
-        this.#identity = identity;
-        void this.start();
-        return;
-      }
+    this.close();
+    const isVisitor = this.#caller.who === "";
+    this.#caller.anew();
+    if (!(isVisitor && (await this.#caller.sub().catch(() => "")))) {
+      this.#wipe();
     }
-    this.#wipe();
-    this.#identity = new Identity(this.place.tokenUrl);
     void this.start();
   }
 
   /** Try again at once, whatever stood in the way. */
   async reconnect() {
-    this.#identity.forget();
+    this.#caller.identity.forget();
     await this.start();
   }
 
   /** The page names another place to get tokens from. @param {string | null} tokenUrl */
   identify(tokenUrl) {
     this.place.tokenUrl = tokenUrl;
-    this.#identity = new Identity(tokenUrl);
+    this.#caller.anew();
     void this.start();
   }
 
@@ -182,24 +179,23 @@ export class Session {
 
   /** @param {AbortSignal} signal */
   async #identify(signal) {
-    await this.#identity.token();
+    const who = await this.#caller.sub();
     signal.throwIfAborted();
-    const who = this.#identity.sub;
-    const before = this.#who ?? this.store.get("who");
+    const { who: known } = this.#caller;
+    const before = known ?? this.store.get("who");
     if (before && before !== who) {
-      if (!who && this.#who) {
+      if (!who && known) {
         // Signed out, or signed in for too long: the shop tells which by reset().
         throw new Refused(401);
       }
       this.#wipe();
     }
-    const isFirst = this.#who === null;
-    this.#who = who;
+    this.#caller.who = who;
     this.store.set("who", who);
     const name = `support-desk ${this.place.base.href} ${who}`;
     this.#tabs?.close();
     this.#tabs = new Tabs(name, (message) => this.#hear(message), (signal) => this.#lead(signal));
-    if (isFirst) {
+    if (known === null) {
       this.queue.merge(this.store.get("queue") ?? [], true);
     }
     this.#tabs.say({ kind: "hello" });
@@ -209,15 +205,15 @@ export class Session {
   async #resume(signal) {
     const visitor = this.store.get("visitor");
     let id = this.id;
-    if (visitor && this.#who) {
+    if (visitor && this.isCustomer) {
       const body = { anonymous_token: visitor.token };
-      await this.#call(`/${visitor.id}/attach`, { body }).catch(ignoreRefused);
+      await this.#caller.call(`/${visitor.id}/attach`, { body }).catch(ignoreRefused);
       this.store.set("visitor", null);
       id = visitor.id;
     }
-    if (this.#who || visitor) {
-      const listed = await this.#call("").catch((error) => {
-        if (error.status === 401 && !this.#who) {
+    if (this.isCustomer || visitor) {
+      const listed = await this.#caller.call("").catch((error) => {
+        if (error.status === 401 && !this.isCustomer) {
           // The desk knows nothing of this visitor any more.
           this.store.set("visitor", null);
           this.#forget();
@@ -239,8 +235,11 @@ export class Session {
     }
   }
 
-  /** @param {any} found an item of the list */
-  #adopt({ conversation_id: id, read_seq: read = 0 }) {
+  /** @param {any} found an item of the list, or what was made */
+  #adopt({ conversation_id: id, read_seq: read = 0, anonymous_token: token }) {
+    if (token) {
+      this.store.set("visitor", { id, token });
+    }
     if (this.id && this.id !== id) {
       this.#forget();
     }
@@ -257,12 +256,15 @@ export class Session {
   }
 
   #wipe() {
-    this.#who = null;
-    this.queue.items = [];
     for (const key of ["who", "queue", "visitor"]) {
       this.store.set(key, null);
     }
-    this.#forget();
+    // Before it is known who is here, all that is queued was written here and now.
+    if (this.#caller.who !== null) {
+      this.#caller.who = null;
+      this.queue.items = [];
+      this.#forget();
+    }
     this.listener.changed();
   }
 
@@ -298,43 +300,17 @@ export class Session {
         signal,
       );
     };
-    const parts = [this.#drain(signal), follows()];
+    const post = {
+      next: () => this.#bell.until(() => this.queue.head, signal),
+      deliver: (/** @type {any} */ item) => this.#deliver(item),
+      tell: (/** @type {string} */ id, /** @type {any} */ change) => this.#tell(id, change),
+      failed: (/** @type {any} */ error, /** @type {number} */ attempts) =>
+        this.id || this.#failed(error, signal, attempts),
+    };
+    const parts = [drain(post, signal), follows()];
     await Promise.all(parts).catch((error) => this.#failed(error, signal, 0));
     // What was refused for good is not tried again by itself; the lead stays here.
     await this.#bell.until(() => false, signal);
-  }
-
-  /** Send one after the other; what failed holds up what came later. @param {AbortSignal} signal */
-  async #drain(signal) {
-    const backoff = new Backoff();
-    for (;;) {
-      const item = await this.#bell.until(() => this.queue.head, signal);
-      if (!item) {
-        return;
-      }
-      try {
-        await this.#deliver(item);
-        backoff.attempts = 0;
-      } catch (error) {
-        if (signal.aborted) {
-          return;
-        }
-        if (error.status === 401) {
-          throw error;
-        }
-        if (!this.id) {
-          this.#failed(error, signal, backoff.attempts);
-        }
-        if (error.isFinal) {
-          this.#tell(item.id, { state: "failed", problem: error.message });
-        } else if (backoff.attempts >= QUICK_TRIES) {
-          backoff.attempts = 0;
-          this.#tell(item.id, { state: "failed" });
-        } else {
-          await backoff.wait(signal, error.retryAfter);
-        }
-      }
-    }
   }
 
   /** @param {import("./queue.js").Item} item */
@@ -342,12 +318,8 @@ export class Session {
     const { language } = this.place;
     const life = this.#life.signal;
     if (!this.id) {
-      const made = await this.#call("", { body: { language } });
+      const made = await this.#caller.call("", { body: { language } });
       life.throwIfAborted();
-      const { conversation_id: conversation, anonymous_token: token } = made;
-      if (token) {
-        this.store.set("visitor", { id: conversation, token });
-      }
       this.#adopt(made);
       this.#tabs?.say({ kind: "conversation", made });
     }
@@ -394,7 +366,7 @@ export class Session {
     const isFirst = log.lastSeq === 0;
     for (;;) {
       const after = log.lastSeq;
-      const { events } = await this.#call(`/${this.id}/events?after=${after}`);
+      const { events } = await this.#caller.call(`/${this.id}/events?after=${after}`);
       if (log !== this.log) {
         return;
       }
@@ -458,14 +430,16 @@ export class Session {
 
   // --- how the connection stands
 
-  /** @param {string} type @param {boolean} isFromCache */
-  #hope(type, isFromCache) {
+  /** @param {any} event @returns {void} */
+  #hope({ type, persisted }) {
     this.queue.revive();
     // A page that was put away and comes back may find somebody else signed in.
-    if (isFromCache || this.connection === "signin" || this.connection === "blocked") {
+    if (persisted || this.connection === "signin" || this.connection === "blocked") {
       void this.reconnect();
     } else if (type !== "online") {
       this.#stand(true);
+    } else if (!this.id) {
+      this.#connect("live");
     }
   }
 
@@ -495,7 +469,7 @@ export class Session {
       this.#connect("signin");
     } else if (error.isFinal) {
       this.#connect("gone");
-    } else if (!this.#wasLive && attempts >= BLOCKED_AFTER && navigator.onLine && !error.status) {
+    } else if (!this.#caller.hasReached && attempts >= BLOCKED_AFTER && navigator.onLine && !error.status) {
       this.#blocked();
     } else if (this.connection !== "blocked") {
       this.#connect(navigator.onLine ? "reconnecting" : "offline");
@@ -525,56 +499,17 @@ export class Session {
 
   /** @param {string} path @param {any} body */
   async #post(path, body) {
-    return this.#call(`/${this.id}${path}`, { body });
+    return this.#caller.call(`/${this.id}${path}`, { body });
   }
 
   /** @param {AbortSignal} signal */
   async #open(signal) {
     const headers = { Accept: "text/event-stream", "Last-Event-ID": String(this.log.lastSeq) };
-    return this.#call(`/${this.id}/events`, { headers, signal });
-  }
-
-  /**
-   * Ask as whoever it is; a token that is refused is replaced, once. Returns what the JSON says,
-   * or with a signal of one's own the response as it comes.
-   * @param {string} path
-   * @param {import("./http.js").Question} [options]
-   * @returns {Promise<any>}
-   */
-  async #call(path, options = {}) {
-    try {
-      return await this.#callOnce(path, options);
-    } catch (error) {
-      if (error.status !== 401 || !this.#who) {
-        throw error;
-      }
-      this.#identity.forget();
-      return this.#callOnce(path, options);
-    }
-  }
-
-  /** @param {string} path @param {import("./http.js").Question} options */
-  async #callOnce(path, options) {
-    const life = this.#life.signal;
-    const token = await this.#identity.token();
-    life.throwIfAborted();
-    if (this.#identity.sub !== this.#who) {
-      // Before anything is asked for in the name of somebody else.
-      if (this.#identity.sub) {
-        this.#wipe();
-        void this.start();
-      }
-      throw new Refused(401);
-    }
-    const bearer = token ?? this.store.get("visitor")?.token;
-    const url = new URL(`chat/conversations${path}`, this.place.base);
-    const answer = await talk(url, bearer, life, options);
-    this.#wasLive = true;
-    return answer;
+    return this.#caller.call(`/${this.id}/events`, { headers, signal });
   }
 
   #queued() {
-    if (this.#who !== null) {
+    if (this.#caller.who !== null) {
       this.store.set("queue", this.queue.unsent);
     }
     this.#bell.ring();

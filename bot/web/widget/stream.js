@@ -36,7 +36,7 @@ export async function follow(source, signal) {
       if (!(await listen(source, signal, backoff))) {
         await poll(source, signal);
       }
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (signal.aborted) {
         return;
       }
