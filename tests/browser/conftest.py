@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -17,8 +17,12 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests.browser.shopper import Street
 from tests.support import unavailable
-from tests.support.process import DeskProcess, running_desk
+from tests.support.process import DeskProcess, free_port, made_desk, running_desk
+from tests.support.shop_site import shop_site
+from tests.support.talking_model import talking_model
+from tests.support.tcp_proxy import running_proxy
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PATIENCE_MS = 20_000
@@ -55,6 +59,16 @@ class Demo:
         """What is in the chat."""
         return self.page.get_by_role("log", name="Conversation")
 
+    @property
+    def chat(self) -> Locator:
+        """The whole chat, with what is on its way."""
+        return self.page.locator("support-desk")
+
+    @property
+    def connection(self) -> Locator:
+        """How the chat's line to the desk is."""
+        return self.chat.locator(".connection")
+
     def chip(self, status: str, words: str) -> Locator:
         """Return the chips of a status that have these words."""
         return self.log.locator(f"[data-status={status}]", has_text=words)
@@ -86,6 +100,21 @@ def hasty_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskProcess
     env = {"REFUND_DECIDE_WITHIN_S": "1", "BREAKER_MAX_REFUNDS": "1", "SWEEP_INTERVAL_S": "1"}
     with running_desk(tmp_path_factory.mktemp("hasty"), **env) as desk:
         yield desk
+
+
+@pytest.fixture(scope="package")
+def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Street]:
+    """Run a shop with the two lines, and the desk behind a line that can be cut."""
+    with ExitStack() as held:
+        model = held.enter_context(talking_model())
+        port = free_port()
+        env = {**model.env, "WIDGET_ORIGINS": f"http://127.0.0.1:{port}", "SWEEP_INTERVAL_S": "1"}
+        desk = held.enter_context(made_desk(tmp_path_factory.mktemp("street"), **env))
+        desk.start()
+        line = held.enter_context(running_proxy(desk.port))
+        site = held.enter_context(shop_site(port, line.url, desk.signs))
+        yield Street(desk, line, site, model)
+        assert "Traceback" not in desk.log
 
 
 @pytest.fixture(scope="package")

@@ -18,7 +18,10 @@ TYPED = "Only the foot was wobbly; please send us a photo."
 def test_a_small_refund_is_done_at_once(demo: Demo) -> None:
     demo.opens()
 
+    # A suggestion is written, not sent: that is up to the customer.
     demo.page.get_by_role("button", name="Refund $5 on ORD-1002").click()
+    expect(demo.page.get_by_label("Your message")).to_be_focused()
+    demo.page.keyboard.press("Enter")
 
     expect(demo.chip("done", "5.00 USD on order ORD-1002")).to_be_visible()
     expect(demo.log).to_contain_text("I have refunded 5.00 USD on ORD-1002")
@@ -114,7 +117,7 @@ def test_markup_is_text_on_both_sides(demo: Demo) -> None:
 
     demo.says(f"{MARKUP} My desk arrived broken, I want my money back")
 
-    bubble = demo.log.locator(".turn-customer .bubble", has_text="stars")
+    bubble = demo.log.locator(".turn.customer .bubble", has_text="stars")
     expect(bubble).to_contain_text(MARKUP)
     quoted = demo.card("ORD-1005").locator("blockquote", has_text="stars").first
     expect(quoted).to_contain_text(MARKUP)
@@ -144,9 +147,9 @@ def test_the_keyboard_is_enough(demo: Demo) -> None:
     keyboard.type("my order?")
     keyboard.press("Enter")
 
-    asked = demo.log.locator(".turn-customer", has_text="Where is")
+    asked = demo.log.locator(".turn.customer", has_text="Where is")
     expect(asked.locator(".bubble")).to_have_text("Where is\nmy order?", use_inner_text=True)
-    expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1012")
+    expect(demo.log.locator(".turn.agent").last).to_contain_text("ORD-1012")
     expect(composer).to_have_value("")
     expect(composer).to_be_focused()
 
@@ -162,33 +165,33 @@ def test_enter_does_not_send_while_an_input_method_composes(demo: Demo) -> None:
     expect(demo.log.get_by_text("払い戻し")).to_have_count(0)
 
 
-def test_a_message_that_is_too_long_does_not_leave(demo: Demo) -> None:
+def test_a_message_that_is_too_long_is_cut_before_it_leaves(demo: Demo) -> None:
     demo.opens("Jonas Keller")
-    composer, send = demo.page.get_by_label("Your message"), demo.page.locator(".chat-send")
+    composer = demo.page.get_by_label("Your message")
 
     composer.fill("x" * 4_001)
-    expect(demo.page.locator("#chat-count")).to_have_text("4,001 of 4,000")
-    expect(send).to_be_disabled()
-    composer.press("Enter")
-    expect(composer).to_have_value("x" * 4_001)
+    expect(demo.chat.locator("#count")).to_contain_text("4,000 characters; the rest was left out")
+    expect(composer).to_have_value("x" * 4_000)
 
-    composer.fill("x" * 4_000)
-    expect(send).to_be_enabled()
+    composer.fill("x" * 3_999)
+    expect(demo.chat.locator("#count")).to_have_text("3,999 of 4,000 characters")
+    composer.press("Enter")
+    expect(demo.log.locator(".turn.customer").last).to_contain_text("x" * 3_999)
 
 
 def test_a_lost_connection_loses_and_doubles_nothing(demo: Demo) -> None:
     demo.opens("Priya Raman")
     demo.says("Where is ORD-1006?")
-    expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1006")
+    expect(demo.log.locator(".turn.agent").last).to_contain_text("ORD-1006")
 
     demo.page.context.set_offline(True)
     demo.says("And ORD-1010?")
-    expect(demo.log.locator(".turn-sending")).to_contain_text("And ORD-1010?")
-    expect(demo.page.locator(".chat-state")).to_have_text("Reconnecting …")
+    expect(demo.chat.locator(".turn.waiting")).to_contain_text("And ORD-1010?")
+    expect(demo.connection).to_have_text("Reconnecting …")
     demo.page.context.set_offline(False)
 
-    expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1010")
-    expect(demo.page.locator(".chat-state")).to_have_text("Online")
+    expect(demo.log.locator(".turn.agent").last).to_contain_text("ORD-1010")
+    expect(demo.connection).to_have_text("Online")
     expect(demo.log.get_by_text("And ORD-1010?")).to_have_count(1)
     demo.page.reload()
     expect(demo.log.get_by_text("And ORD-1010?")).to_have_count(1)
@@ -208,7 +211,7 @@ def test_a_lost_answer_doubles_nothing(demo: Demo) -> None:
         demo.says("Is ORD-1011 on its way?")
 
     assert second.value.status == httpx.codes.ACCEPTED
-    expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1011")
+    expect(demo.log.locator(".turn.agent").last).to_contain_text("ORD-1011")
     expect(demo.log.get_by_text("Is ORD-1011 on its way?")).to_have_count(1)
     assert len(demo.problems) == 1
     demo.problems.clear()
@@ -341,19 +344,19 @@ def test_the_page_outlives_a_restart_of_the_desk(hasty_demo: Demo) -> None:
     demo, desk = hasty_demo, hasty_demo.desk
     demo.opens("Sofia Marino")
     demo.says("Where is my order?")
-    expect(demo.log.locator(".turn-agent").last).to_contain_text("ORD-1017")
+    expect(demo.log.locator(".turn.agent").last).to_contain_text("ORD-1017")
 
     # Every token is new afterwards, the customer's and the team's.
     desk.stop()
-    expect(demo.page.locator(".chat-state")).to_have_text("Reconnecting …")
+    expect(demo.connection).to_have_text("Reconnecting …")
     expect(demo.page.locator("#breaker")).to_contain_text("Desk not reachable")
     expect(demo.page.locator("#slack .offline")).to_be_visible()
     desk.start()
     demo.says("And what did it cost?")
 
     expect(demo.log.get_by_text("And what did it cost?")).to_have_count(1)
-    expect(demo.log.locator(".turn-agent")).to_have_count(3)
-    expect(demo.page.locator(".chat-state")).to_have_text("Online")
+    expect(demo.log.locator(".turn.agent")).to_have_count(3)
+    expect(demo.connection).to_have_text("Online")
     expect(demo.page.locator("#breaker")).to_contain_text("Breaker")
     expect(demo.page.locator("#slack .offline")).to_be_hidden()
     assert all("Failed to load resource" in problem for problem in demo.problems)

@@ -1,12 +1,11 @@
-/** ShopStream: who is signed in, their orders, and the chat beside them. */
+/** ShopStream: who is signed in, their orders, and the chat beside them, as any shop has it. */
 
-import { ChatPanel } from "./chat-panel.js";
 import { fragment, h, icon, unseen } from "./dom.js";
 import { pictureOf, toneOf, wordOf } from "./goods.js";
-import { getJson, mayFail, query } from "./http.js";
+import { getJson, mayFail, postJson, query } from "./http.js";
 import { shortDay } from "./time.js";
 
-const REMEMBERED = "customer";
+const TOKEN_URL = "/sandbox/shop/desk-token";
 const REFRESH_AFTER_MS = 150;
 const CLOSED = ["cancelled", "unpaid", "refunded"];
 const BADGES = {
@@ -21,15 +20,23 @@ export class Shop {
   #customer = null;
   #onMoney;
   #refreshing = null;
+  // Signing in is the browser's: the other tabs follow.
+  #tabs = new BroadcastChannel("shopstream");
 
   /** `onMoney` is called whenever money may have moved. */
   constructor(root, onMoney) {
     this.#onMoney = onMoney;
-    this.chat = new ChatPanel(() => this.#later());
+    this.desk = h("support-desk", {
+      "token-url": TOKEN_URL,
+      inline: true,
+      on: { "desk-message": () => this.#later(), "desk-approval": () => this.#later() },
+    });
+    this.offers = h("div", { class: "offers", role: "group", "aria-label": "Suggestions" });
+    this.chat = h("div", { class: "shop-chat" }, this.offers);
     this.picker = h("select", {
       class: "shop-customer",
       id: "customer",
-      on: { change: () => this.#pick(this.picker.value) },
+      on: { change: () => void this.#signIn(this.picker.value) },
     });
     this.orders = h("ul", { class: "orders" });
     root.append(
@@ -49,29 +56,53 @@ export class Shop {
         { class: "shop-body" },
         h("section", { class: "shop-orders", "aria-labelledby": "orders-title" },
           h("h3", { id: "orders-title" }, "Your orders"), this.orders),
-        this.chat.root,
+        this.chat,
       ),
     );
   }
 
-  /** Load the customers and sign the last one in again, else the first. */
+  /** Load the customers, and go on with whoever is signed in, else with the first of them. */
   async start() {
-    this.#customers = await getJson("/sandbox/shop/customers");
+    const [customers, { customer }] = await Promise.all([
+      getJson("/sandbox/shop/customers"),
+      getJson("/sandbox/shop/session"),
+    ]);
+    this.#customers = customers;
+    const known = customers.find(({ id }) => id === customer?.id) ?? null;
+    const first = known ?? customers[0];
+    if (first === undefined) {
+      return;
+    }
+    if (known === null) {
+      await postJson("/sandbox/shop/sign-in", { customer_id: first.id });
+    }
     const option = ({ id, name }) => h("option", { value: id }, name);
-    this.picker.replaceChildren(...this.#customers.map(option));
-    const last = sessionStorage.getItem(REMEMBERED);
-    const known = this.#customers.find((one) => one.id === last) ?? this.#customers[0];
-    if (known) {
-      this.picker.value = known.id;
-      this.#pick(known.id);
+    this.picker.replaceChildren(...customers.map(option));
+    this.#show(first.id);
+    // Only now: the chat asks at once who is signed in.
+    this.chat.prepend(this.desk);
+    this.#tabs.addEventListener("message", ({ data: id }) => this.#show(id));
+  }
+
+  /** Let somebody else sign in; meanwhile nobody writes as whoever was here. */
+  async #signIn(id) {
+    this.picker.disabled = this.desk.hidden = true;
+    try {
+      await postJson("/sandbox/shop/sign-in", { customer_id: id });
+      this.#tabs.postMessage(id);
+      // Before it has loaded there is nobody's chat in it that could stay.
+      void this.desk.reset?.();
+      this.#show(id);
+    } finally {
+      this.picker.value = this.#customer.id;
+      this.picker.disabled = this.desk.hidden = false;
     }
   }
 
-  #pick(id) {
-    sessionStorage.setItem(REMEMBERED, id);
+  #show(id) {
+    this.picker.value = id;
     this.#customer = this.#customers.find((one) => one.id === id);
     this.#draw();
-    void this.chat.open(this.#customer, suggestions(this.#customer.orders));
     this.#later();
   }
 
@@ -90,12 +121,18 @@ export class Shop {
       this.#customers = this.#customers.map((one) => (one.id === id ? fresh : one));
       this.#customer = fresh;
       this.#draw();
-      this.chat.suggest(suggestions(fresh.orders));
     }
   }
 
   #draw() {
-    this.orders.replaceChildren(...this.#customer.orders.map((order) => this.#order(order)));
+    const { orders } = this.#customer;
+    this.orders.replaceChildren(...orders.map((order) => this.#order(order)));
+    this.offers.replaceChildren(...suggestions(orders).map((text) => this.#offer(text)));
+  }
+
+  #offer(text) {
+    const click = () => this.desk.compose(text);
+    return h("button", { type: "button", class: "offer", on: { click } }, text);
   }
 
   #order(order) {
@@ -114,7 +151,7 @@ export class Shop {
       money(order),
       h(
         "button",
-        { type: "button", class: "link", on: { click: () => this.chat.prefill(`${order.id}: `) } },
+        { type: "button", class: "link", on: { click: () => this.desk.compose(`${order.id}: `) } },
         "Get help",
         unseen(` with ${order.id}`),
       ),
