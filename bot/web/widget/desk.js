@@ -139,7 +139,7 @@ class SupportDesk extends HTMLElement {
     window.addEventListener("hashchange", byHash, { signal });
     document.addEventListener("visibilitychange", () => this.#update(), { signal });
     this.#isOpen = false;
-    this.#show(recall() || this.hasAttribute("open") || this.hasAttribute("inline"), false);
+    this.#show(recall() || this.hasAttribute("open"), false);
     byHash();
     this.#update();
   }
@@ -160,7 +160,7 @@ class SupportDesk extends HTMLElement {
     if (signal.aborted || !words || !session) {
       return;
     }
-    const panel = new Panel(words, session, () => this.close());
+    const panel = new Panel(words, session, () => this.close(), this.#isInline);
     this.#panel = panel;
     panel.watch(signal);
     const root = /** @type {ShadowRoot} */ (this.shadowRoot);
@@ -175,8 +175,14 @@ class SupportDesk extends HTMLElement {
     }
   }
 
-  /** @param {boolean} isOpen @param {boolean} isByHand whether the focus may move */
-  #show(isOpen, isByHand) {
+  /** Whether the panel is a part of the page, always there. */
+  get #isInline() {
+    return this.hasAttribute("inline");
+  }
+
+  /** @param {boolean} isWanted @param {boolean} isByHand whether the focus may move */
+  #show(isWanted, isByHand) {
+    const isOpen = isWanted || this.#isInline;
     if (!this.#session || isOpen === this.#isOpen) {
       this.toggleAttribute("open", isOpen);
       return;
@@ -184,7 +190,9 @@ class SupportDesk extends HTMLElement {
     this.#isOpen = isOpen;
     this.toggleAttribute("open", isOpen);
     this.#launcher.setAttribute("aria-expanded", String(isOpen));
-    remember(isOpen);
+    if (!this.#isInline) {
+      remember(isOpen);
+    }
     void this.#load()?.then(() => {
       this.#panel?.show(this.#isOpen, isByHand);
       this.#update();

@@ -32,11 +32,17 @@ export class Panel {
   #queueShown = "";
   #draftShown = "";
 
-  /** @param {Words} words @param {Session} session @param {() => void} close */
-  constructor(words, session, close) {
+  /**
+   * @param {Words} words
+   * @param {Session} session
+   * @param {() => void} close
+   * @param {boolean} isInline whether it is a part of the page, which nothing opens or closes
+   */
+  constructor(words, session, close, isInline) {
     this.words = words;
     this.session = session;
     this.close = close;
+    this.isInline = isInline;
     const t = (/** @type {string} */ key) => words.say(key);
     this.state = h("p", { class: "connection", role: "status" });
     this.log = h("div", { class: "log", role: "log", "aria-label": t("log"), "aria-live": "polite" });
@@ -82,9 +88,10 @@ export class Panel {
 
   #build() {
     const title = h("h2", { id: "title" }, this.words.say("title"));
+    const role = this.isInline ? "region" : "dialog";
     const panel = h(
       "section",
-      { class: "panel", id: "panel", role: "dialog", "aria-labelledby": "title", tabindex: "-1", hidden: true },
+      { class: "panel", id: "panel", role, "aria-labelledby": "title", tabindex: "-1", hidden: true },
       h(
         "header",
         {},
@@ -112,7 +119,7 @@ export class Panel {
     }
     if (isOpen && isByHand) {
       // On a phone the keyboard would cover what one came to read.
-      (SHEET.matches ? this.root : this.composer.input).focus();
+      (this.#isSheet ? this.root : this.composer.input).focus();
     }
   }
 
@@ -292,10 +299,15 @@ export class Panel {
     }
   }
 
+  /** Whether it covers the whole page when it is open. */
+  get #isSheet() {
+    return SHEET.matches && !this.isInline;
+  }
+
   /** On a phone the sheet is as high as what the keyboard leaves of the window. */
   #fit() {
     const { visualViewport: seen } = window;
-    const isSheet = !this.root.hidden && SHEET.matches;
+    const isSheet = !this.root.hidden && this.#isSheet;
     this.root.toggleAttribute("aria-modal", false);
     if (isSheet) {
       this.root.setAttribute("aria-modal", "true");
@@ -316,10 +328,10 @@ export class Panel {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.key === "Escape" && !event.isComposing && event.keyCode !== 229) {
+    if (event.key === "Escape" && !this.isInline && !event.isComposing && event.keyCode !== 229) {
       event.stopPropagation();
       this.close();
-    } else if (event.key === "Tab" && SHEET.matches) {
+    } else if (event.key === "Tab" && this.#isSheet) {
       const all = [...this.root.querySelectorAll(FOCUSABLE)].filter(
         (one) => !one.disabled && one.getClientRects().length > 0,
       );

@@ -86,7 +86,7 @@ export class Shop {
 
   /** Let somebody else sign in; meanwhile nobody writes as whoever was here. */
   async #signIn(id) {
-    this.picker.disabled = this.desk.hidden = true;
+    this.picker.disabled = this.chat.hidden = true;
     try {
       await postJson("/sandbox/shop/sign-in", { customer_id: id });
       this.#tabs.postMessage(id);
@@ -95,7 +95,7 @@ export class Shop {
       this.#show(id);
     } finally {
       this.picker.value = this.#customer.id;
-      this.picker.disabled = this.desk.hidden = false;
+      this.picker.disabled = this.chat.hidden = false;
     }
   }
 
