@@ -108,6 +108,35 @@ _STOP = (
     )
     .values(stop_requested=1)
 )
+_STOP_TURN = (
+    update(conversations)
+    .where(
+        conversations.c.id == bindparam("conversation"),
+        or_(
+            conversations.c.lease_owner.is_not(None),
+            exists(
+                select(text("1"))
+                .select_from(outbox)
+                .where(
+                    outbox.c.conversation_id == conversations.c.id,
+                    outbox.c.lane == "turn",
+                    outbox.c.kind == "message",
+                )
+            ),
+        ),
+    )
+    .values(stop_requested=1)
+)
+_HURRY_TURN = (
+    update(outbox)
+    .where(
+        outbox.c.conversation_id == bindparam("conversation"),
+        outbox.c.lane == "turn",
+        outbox.c.kind == "message",
+        outbox.c.next_at > bindparam("now"),
+    )
+    .values(next_at=bindparam("now"))
+)
 _ATTACH = (
     update(conversations)
     .where(
@@ -337,6 +366,15 @@ def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:
 def request_stop(tx: Tx, conversation_id: ConversationId) -> None:
     """Ask the turn under way to end without words; without one there is nothing to stop."""
     tx.change(_STOP, conversation=conversation_id)
+
+
+def stop_turn(tx: Tx, conversation_id: ConversationId, now: datetime) -> None:
+    """Ask the turn that answers, or is about to, to end without more words, and that at once.
+
+    The caller holds the conversation: else the turn might end meanwhile, and the next one instead.
+    """
+    tx.change(_STOP_TURN, conversation=conversation_id)
+    tx.change(_HURRY_TURN, conversation=conversation_id, now=to_micros(now))
 
 
 def attach(tx: Tx, token_hash: str, customer_id: CustomerId) -> bool:

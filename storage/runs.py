@@ -90,6 +90,13 @@ _RELEASE = (
     )
     .values(lease_owner=None, lease_until=None, stop_requested=0)
 )
+_PAUSE = (
+    update(conversations)
+    .where(
+        conversations.c.id == bindparam("conversation"), conversations.c.fence == bindparam("mine")
+    )
+    .values(lease_owner=None, lease_until=None)
+)
 _RELEASE_OWNER = (
     update(conversations)
     .where(conversations.c.lease_owner == bindparam("owner"))
@@ -217,7 +224,7 @@ def claim_turn(tx: Tx, owner: str, now: datetime, lease: timedelta) -> Turn | No
     )
     if tx.change(_COUNT_TRY, row_id=row["id"]) != 1:
         # Another worker answered it between this query's snapshot and the lease.
-        release(tx, turn)
+        pause(tx, turn)
         return None
     return turn
 
@@ -240,8 +247,13 @@ def is_stopped(tx: Tx, turn: Turn) -> bool:
 
 
 def release(tx: Tx, turn: Turn) -> None:
-    """Give the conversation back; a lease lost meanwhile is left alone."""
+    """Give the conversation back at the end of a turn; a lease lost meanwhile is left alone."""
     tx.change(_RELEASE, conversation=turn.conversation_id, mine=turn.fence)
+
+
+def pause(tx: Tx, turn: Turn) -> None:
+    """Give the conversation back; what the customer wants stopped is still to come."""
+    tx.change(_PAUSE, conversation=turn.conversation_id, mine=turn.fence)
 
 
 def release_owner(tx: Tx, owner: str) -> int:

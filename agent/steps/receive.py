@@ -75,9 +75,11 @@ def attach(desk: Desk, anonymous_token: str, customer_id: CustomerId) -> bool:
 
 
 def stop(desk: Desk, conversation_id: ConversationId) -> None:
-    """End the generation under way; requests that wait for people are untouched."""
+    """End the generation under way, or about to begin; requests that wait for people stay."""
     with desk.store.transaction() as tx:
-        conversations.request_stop(tx, conversation_id)
+        conversations.lock(tx, conversation_id)
+        conversations.stop_turn(tx, conversation_id, desk.clock.now())
+    desk.wake(Lane.TURN)
 
 
 def token_hash(token: str) -> str:

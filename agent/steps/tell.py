@@ -125,7 +125,9 @@ def rest(tx: Tx, turn: Turn, now: datetime) -> None:
     """End a turn in which there was something to note and nothing to say."""
     runs.set_state(tx, turn.run_id, _resting_state(tx, turn), now)
     outbox.drop(tx, turn.row.id)
-    runs.release(tx, turn)
+    # Nobody presses Stop because of a note: what they mean is still to come.
+    give_back = runs.pause if turn.row.kind == "note" else runs.release
+    give_back(tx, turn)
 
 
 def end(

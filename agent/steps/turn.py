@@ -91,7 +91,7 @@ def _let_go(desk: Desk, turn: Turn, problem: str) -> None:
     """Give back a turn that broke off, to be driven again soon instead of after its lease."""
     wait = backoff(turn.row.attempts + 1, base=_MODEL_BACKOFF, jitter=desk.ids.jitter())
     with desk.store.transaction() as tx:
-        runs.release(tx, turn)
+        runs.pause(tx, turn)
         outbox.retry(tx, turn.row.id, desk.clock.now() + wait, problem, ambiguous=False)
 
 
@@ -209,7 +209,7 @@ def _open(tx: Tx, desk: Desk, turn: Turn) -> bool:
     if turn.row.kind == "outcome":
         if resume.is_heard(tx, turn):
             outbox.drop(tx, turn.row.id)
-            runs.release(tx, turn)
+            runs.pause(tx, turn)
             return True
         resume.resume(tx, turn, now)
     elif turn.row.kind == "note":
@@ -454,7 +454,7 @@ def _model_failed(desk: Desk, turn: Turn, problem: str) -> None:
         with desk.store.transaction() as tx:
             again = desk.clock.now() + wait
             runs.hold(tx, turn, again)
-            runs.release(tx, turn)
+            runs.pause(tx, turn)
             outbox.retry(tx, turn.row.id, again, problem, ambiguous=False)
         desk.wake(Lane.TURN)
         return

@@ -178,3 +178,34 @@ def test_an_answer_whose_conversation_somebody_else_holds_is_dropped(story: Stor
     story.model.says("I was faster.")
     story.rests()
     assert story.agent_words(chat) == ["I was faster."]
+
+
+def test_stop_is_heard_while_a_message_waits_and_never_by_the_next_one(story: Story) -> None:
+    """The model was down and is tried again soon; then two messages wait for a worker."""
+    chat = story.opens_chat()
+    stop(story.desk, chat)
+    story.model.breaks()
+    receive(story.desk, chat, "c1", "hello")
+    assert take_turn(story.desk)
+    stop(story.desk, chat)
+    # Nobody waits for the next try.
+    story.rests()
+    assert last(story, chat) == ("status", {"status": "stopped"})
+    story.model.says("Here I am.")
+    receive(story.desk, chat, "c2", "hello?")
+    story.rests()
+    assert story.agent_words(chat) == ["Here I am."]
+    receive(story.desk, chat, "c3", "and one")
+    receive(story.desk, chat, "c4", "and two")
+    stop(story.desk, chat)
+    story.model.says("Two it is.")
+    story.rests()
+    assert [e.data["status"] for e in story.log(chat) if e.type.value == "status"] == [
+        "stopped",
+        "stopped",
+    ]
+    assert story.agent_words(chat) == ["Here I am.", "Two it is."]
+    stop(story.desk, chat)
+    story.model.says("Yes.")
+    story.says(chat, "still there?")
+    assert story.agent_words(chat)[-1] == "Yes."
