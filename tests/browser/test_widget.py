@@ -249,8 +249,18 @@ def test_a_visitor_who_signs_in_keeps_the_chat_and_who_comes_next_sees_nothing_o
     site: Site,
 ) -> None:
     with site.visitor() as context:
+        # Said before the shop has even told who it is.
+        asked: list[Route] = []
+
+        def hold(route: Route) -> None:
+            asked.append(route)
+
+        context.route("**/desk-token", hold)
         page = site.opens(context)
         says(page, "What is your return policy?")
+        expect(page.locator("[data-state=waiting]")).to_have_count(1)
+        asked[0].continue_()
+        context.unroute("**/desk-token")
         expect(log(page).locator("[data-role=agent]")).to_have_count(1)
         page.reload()
         expect(log(page)).to_contain_text("What is your return policy?")
@@ -399,8 +409,14 @@ def test_the_end_of_a_chat_is_a_rating_that_every_tab_shows(site: Site) -> None:
     site.shop.customer = "cus_yuki"
     with site.visitor() as context:
         page, other = site.opens(context), site.opens(context)
-        says(page, "Can I have an invoice?")
-        expect(log(other).locator("[data-role=agent]").last).to_be_visible()
+        says(page, "The rice cooker arrived broken, I want my money back")
+        expect(chip(other)).to_have_attribute("data-status", "pending")
+        chip(other).get_by_role("button", name="Withdraw request").click()
+        for one in (page, other):
+            expect(chip(one)).to_have_count(1)
+            expect(chip(one)).to_have_attribute("data-status", "withdrawn")
+            expect(chip(one)).to_contain_text("Withdrawn")
+            expect(chip(one).get_by_role("button")).to_have_count(0)
         page.get_by_role("button", name="End chat").click()
         page.get_by_role("radio", name=re.compile("Good")).first.check()
         page.get_by_label("Anything to add?").fill("Quick and friendly")

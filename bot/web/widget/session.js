@@ -318,6 +318,10 @@ export class Session {
     const { language } = this.place;
     const life = this.#life.signal;
     if (!this.id) {
+      // Another browser of the same customer may have begun meanwhile.
+      await this.#resume(life);
+    }
+    if (!this.id) {
       const made = await this.#caller.call("", { body: { language } });
       life.throwIfAborted();
       this.#adopt(made);
