@@ -36,7 +36,7 @@ class Unwatched(Live):
         """Do nothing."""
 
 
-_UNWATCHED = Unwatched()
+UNWATCHED = Unwatched()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +76,4 @@ class Desk:
     wake: Callable[[Lane], None]
     oncall_mail: tuple[str, ...] = ()
     customer_mail: CustomerMail | None = None
-    live: Live = _UNWATCHED
+    live: Live = UNWATCHED

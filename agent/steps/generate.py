@@ -8,7 +8,7 @@ from agent.desk import Desk
 from agent.domain.conversation import MAX_ANSWER_CHARACTERS, storable
 from agent.domain.deadlines import TURN_LEASE
 from agent.domain.errors import Unheard
-from agent.ports import ChatAnswer, ChatModel, ChatRequest
+from agent.ports import ChatAnswer, ChatModel, ChatRequest, Live
 from storage import runs
 from storage.runs import Turn
 
@@ -82,33 +82,31 @@ class _Generation:
 
 
 def generate(
-    desk: Desk, turn: Turn, request: ChatRequest, *, is_shown: bool, is_stoppable: bool
+    desk: Desk, turn: Turn, request: ChatRequest, *, live: Live, is_stoppable: bool
 ) -> ChatAnswer | Stopped:
-    """Let the model answer, show its words while they come, and keep the lease meanwhile.
+    """Let the model answer, show its words on `live` as they come, and keep the lease meanwhile.
 
     Raises ModelUnavailable, and FenceLost when somebody else holds the conversation.
     """
     generation = _Generation(desk.model, request)
     generation.start()
     try:
-        return _follow(desk, turn, generation, is_shown=is_shown, is_stoppable=is_stoppable)
+        return _follow(desk, turn, generation, live=live, is_stoppable=is_stoppable)
     finally:
         generation.abandon()
-        if is_shown:
-            # Before the answer is stored, so that nothing of it is shown afterwards.
-            desk.live.hide(turn.conversation_id)
+        # Before the answer is stored, so that nothing of it is shown afterwards.
+        live.hide(turn.conversation_id)
 
 
 def _follow(
-    desk: Desk, turn: Turn, generation: _Generation, *, is_shown: bool, is_stoppable: bool
+    desk: Desk, turn: Turn, generation: _Generation, *, live: Live, is_stoppable: bool
 ) -> ChatAnswer | Stopped:
     shown, looked_at, renewed_at = "", monotonic(), desk.clock.now()
     while (answer := generation.result()) is None:
         said = generation.wait(_LOOK_S, shown)
         if said != shown:
             shown = said
-            if is_shown:
-                desk.live.show(turn.conversation_id, turn.run_id, shown_text(said))
+            live.show(turn.conversation_id, turn.run_id, shown_text(said))
             generation.wait(_GAP_S)
         if monotonic() - looked_at < _LOOK_S:
             continue

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import takewhile
 
-from agent.desk import Desk, Lane
+from agent.desk import UNWATCHED, Desk, Lane
 from agent.domain.approvals import Approval, Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import (
@@ -132,7 +132,7 @@ def _generate(desk: Desk, turn: Turn, transcript: tuple[ChatMessage, ...]) -> Ch
         turn,
         ChatRequest(_prompt(transcript), _offered(turn)),
         # What the team asks is answered to the team.
-        is_shown=turn.row.kind != QUESTION_TURN,
+        live=UNWATCHED if turn.row.kind == QUESTION_TURN else desk.live,
         is_stoppable=turn.row.kind not in _UNSTOPPED,
     )
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import click
 
+from tests.bench.chat import answers, crowd, reads, returns
 from tests.bench.clicks import PER_S, STREAMS, run_load
 from tests.bench.cycle import Bench, Written, bench_over
 from tests.bench.raw import Raw, raw_over, timed
@@ -18,6 +19,7 @@ from tests.support.postgres import fresh_database, running_postgres
 from tests.support.process import DeskProcess, made_desk
 
 ROUNDS, CYCLES = 15, 6
+CHATS, WATCHERS = 1_000, 100
 # The goal and what is never to be exceeded, as multiples of raw (design.md §19, four commits).
 WHOLE = {"SQLite": ("2.3x", "2.8x"), "PostgreSQL": ("3.0x", "3.6x")}
 CLICK = {"SQLite": ("2x", "3x"), "PostgreSQL": ("2.7x", "3x")}
@@ -42,11 +44,13 @@ class Pair(NamedTuple):
 @click.command()
 @click.option("--seconds", default=60, help="How long people click in Slack.")
 @click.option("--clicks", "only_clicks", is_flag=True, help="Measure nothing but that.")
-def main(seconds: int, *, only_clicks: bool) -> None:
+@click.option("--chat", "only_chat", is_flag=True, help="Measure nothing but the chat.")
+def main(seconds: int, *, only_clicks: bool, only_chat: bool) -> None:
     """Measure and print the table."""
-    if only_clicks:
+    if only_clicks or only_chat:
         with tempfile.TemporaryDirectory(prefix="desk-bench-") as name:
-            show([*click_lines(Path(name), seconds)])
+            chosen = click_lines(Path(name), seconds) if only_clicks else chat_lines(Path(name))
+            show([*chosen])
         return
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="desk-bench-")))
@@ -55,6 +59,7 @@ def main(seconds: int, *, only_clicks: bool) -> None:
         lines += database_lines("PostgreSQL", held.enter_context(fresh_database(admin)))
         desk = held.enter_context(made_desk(folder / "desk"))
         lines += process_lines(desk)
+        lines += chat_lines(folder / "chat")
         lines += click_lines(folder / "clicks", seconds)
     show(lines)
 
@@ -114,6 +119,28 @@ def process_lines(desk: DeskProcess) -> Iterator[Line]:
     yield Line("desk ready", f"{perf_counter() - started:.1f} s", "2 s")
     yield Line("memory", f"{desk.resident_mib:.0f} MiB", "150 MiB")
     desk.stop()
+
+
+def chat_lines(folder: Path) -> Iterator[Line]:
+    """Measure what customers feel of the chat, and what watching it costs."""
+    told = answers(folder / "answers", ROUNDS)
+    yield Line("chat: sent to first word on the stream", spread(told.first))
+    yield Line("chat: sent to stored answer", spread(told.whole))
+    yield Line(
+        "chat: back after a cut, to the missed line", spread(returns(folder / "cuts", ROUNDS))
+    )
+    many = crowd(folder / "crowd", CHATS)
+    yield Line(f"chat: memory of a stream, {CHATS} open", f"{many.kib_each:.0f} KiB", "", "100 KiB")
+    yield Line("chat: the desk ends with all of them open", f"{many.stop_s:.1f} s", "", "3 s")
+    asked = reads(WATCHERS, ROUNDS)
+    what = f"chat: reads of the log for an event, {WATCHERS} clients"
+    yield Line(what, f"{asked.pages:.2f}, and {asked.looks:.2f} looks for news", "1")
+    yield Line("  until all of them have it", spread(asked.took))
+
+
+def spread(took: Sequence[float]) -> str:
+    """Return the middle and the slowest of some times, in milliseconds."""
+    return f"p50 {median(took) * 1e3:.0f} ms, slowest of {len(took)} {max(took) * 1e3:.0f} ms"
 
 
 def click_lines(folder: Path, seconds: int) -> Iterator[Line]:

@@ -4,9 +4,7 @@ Each click is sent when its time has come, whether those before it were answered
 the trail, the votes and the provider's book must say exactly what was clicked, and no more.
 """
 
-import asyncio
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +28,7 @@ from bot.sandbox.slack_config import Person
 from bot.sandbox.slack_delivery import FORM, sign
 from storage import approvals
 from tests.bench.cycle import bench_over
+from tests.bench.streams import Streams
 from tests.support.outside import Json, eventually
 from tests.support.process import DeskProcess, made_desk
 from tests.support.slack_sandbox import (
@@ -242,58 +241,6 @@ def _marks_the_reason(answer: httpx.Response) -> str | None:
     return None if marked == ["reason"] else answer.text[:100]
 
 
-# --- the chats
-
-
-class Streams:
-    """Live streams of customers, read on one thread of their own."""
-
-    def __init__(self, desk: DeskProcess, chats: list[tuple[str, str]]) -> None:
-        """Keep whose conversations are to be followed, as (customer, conversation)."""
-        self._desk, self._chats = desk, chats
-        self._open = threading.Semaphore(0)
-        self._over = asyncio.Event()
-        self.events = 0
-
-    @contextmanager
-    def followed(self) -> Iterator[None]:
-        """Follow all of them while the block lasts."""
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_until_complete, args=(self._follow_all(),))
-        thread.start()
-        for _ in self._chats:
-            assert self._open.acquire(timeout=60), "a stream does not open"
-        try:
-            yield
-        finally:
-            loop.call_soon_threadsafe(self._over.set)
-            thread.join()
-            loop.close()
-
-    async def _follow_all(self) -> None:
-        tasks = [asyncio.create_task(self._follow(*chat)) for chat in self._chats]
-        await self._over.wait()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _follow(self, customer: str, conversation: str) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._desk.port)
-        now = int(SystemClock().now().timestamp())
-        claims = {"sub": customer, "aud": "supportdesk", "iat": now, "exp": now + 600}
-        token = jwt.encode(claims, _SECRET, algorithm="HS256")
-        head = (
-            f"GET /chat/conversations/{conversation}/events HTTP/1.1\r\nHost: desk\r\n"
-            f"Accept: text/event-stream\r\nAuthorization: Bearer {token}\r\n\r\n"
-        )
-        writer.write(head.encode())
-        status = await reader.readline()
-        assert b" 200 " in status, status
-        self._open.release()
-        while line := await reader.readline():
-            self.events += line.startswith(b"id:")
-
-
 # --- the whole
 
 
@@ -336,7 +283,7 @@ def run_load(folder: Path, seconds: int, streams: int = STREAMS) -> Load:
     with loaded_desk(folder, max(fresh, streams)) as (desk, slack, waiting):
         chats = [(one.customer_id, one.conversation_id) for one in waiting[:streams]]
         clicker = Clicker(desk, iter(waiting))
-        followed = Streams(desk, [(str(c), str(v)) for c, v in chats])
+        followed = Streams(desk.port, [(str(chat), _token(str(who))) for who, chat in chats])
         with followed.followed():
             used, began = desk.processor_s, perf_counter()
             sent = _click_all(clicker, kinds)
@@ -345,6 +292,13 @@ def run_load(folder: Path, seconds: int, streams: int = STREAMS) -> Load:
             wrong += _compare(desk, slack, clicker, kinds)
         took = [one.ms for one in sent]
         return Load(seconds, took, dict(Counter(kinds)), wrong, followed.events, busy)
+
+
+def _token(customer: str) -> str:
+    """Return what a customer signs in with, as the shop makes it."""
+    now = int(SystemClock().now().timestamp())
+    claims = {"sub": customer, "aud": "supportdesk", "iat": now, "exp": now + 600}
+    return jwt.encode(claims, _SECRET, algorithm="HS256")
 
 
 def _kinds(number: int) -> list[str]:

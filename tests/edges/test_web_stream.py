@@ -11,16 +11,15 @@ from typing import Any
 
 import httpx
 import pytest
-from typing_extensions import override
 
-from agent.domain.conversation import EventType, LogEvent
+from agent.domain.conversation import EventType
 from agent.domain.ids import ConversationId
 from agent.steps.turn import take_turn
 from bot.web.context import StreamTimes
 from bot.web.hub import Hub, StoredLogs
 from storage import conversations
-from storage.conversations import Standing
 from storage.transaction import Store
+from tests.support.counted_logs import CountedLogs
 from tests.support.doubles import CountingIds, HandClock
 from tests.support.http import Headers, Web, running_web, running_web_on_sqlite
 from tests.support.scripted import Dictated
@@ -237,33 +236,10 @@ def spoil(web: Web, chat: str) -> None:
         )
 
 
-class Watched(StoredLogs):
-    """Logs that count how often they are read; the first look fails where it is told to."""
-
-    def __init__(self, store: Store, *, is_away: bool = False) -> None:
-        super().__init__(store)
-        self.is_away = is_away
-        self.looks: list[frozenset[ConversationId]] = []
-        self.pages = 0
-
-    @override
-    def standings(self, watched: frozenset[ConversationId]) -> dict[ConversationId, Standing]:
-        self.looks.append(watched)
-        if self.is_away:
-            self.is_away = False
-            raise ConnectionError("the database is away")
-        return super().standings(watched)
-
-    @override
-    def page(self, conversation_id: ConversationId, after: int) -> tuple[LogEvent, ...]:
-        self.pages += 1
-        return super().page(conversation_id, after)
-
-
 def test_a_database_that_was_away_does_not_end_the_stream(
     store: Store, clock: HandClock, ids: CountingIds
 ) -> None:
-    logs = Watched(store, is_away=True)
+    logs = CountedLogs(store, is_away=True)
     with running_web(store, clock, ids, hub=Hub(logs, interval_s=0.05)) as web:
         clara = web.customer("cus_clara")
         chat = web.opens(clara)
@@ -276,7 +252,7 @@ def test_a_database_that_was_away_does_not_end_the_stream(
 def test_what_is_new_is_read_once_for_all_streams(
     store: Store, clock: HandClock, ids: CountingIds
 ) -> None:
-    logs = Watched(store)
+    logs = CountedLogs(store)
     with running_web(store, clock, ids, hub=Hub(logs, interval_s=ONE_HOUR_S)) as web:
         clara = web.customer("cus_clara")
         chat, other = web.opens(clara), web.opens(clara)
