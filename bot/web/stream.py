@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from agent.domain.ids import ConversationId
 from bot.web.context import WebContext
@@ -30,7 +30,7 @@ def resume_after(last_event_id: str | None, after: int, newest: int) -> int:
 
 async def event_stream(
     context: WebContext, conversation_id: ConversationId, after: int
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Yield every event with seq > `after`, now and as it comes, until the stream is old.
 
     Never raises: a fault is logged and said in-band, and the client comes back by itself.
@@ -45,7 +45,7 @@ async def event_stream(
         yield FAULT
 
 
-async def _follow(context: WebContext, watch: Watch) -> AsyncIterator[bytes]:
+async def _follow(context: WebContext, watch: Watch) -> AsyncGenerator[bytes, None]:
     times, now = context.stream, asyncio.get_running_loop().time
     ends_at = now() + times.max_age_s
     while not context.hub.closed and now() < ends_at:

@@ -3,10 +3,9 @@
 import asyncio
 import re
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import cast
 
 from agent.domain.conversation import EventType
 from agent.domain.ids import ConversationId, RunId
@@ -60,7 +59,7 @@ async def reads(
     """Let a screen read a stream until it shows everything, or so many bytes of it."""
     screen.cut()
     taken = 0
-    stream = cast("AsyncGenerator[bytes]", event_stream(context, id_of(chat), screen.seen))
+    stream = event_stream(context, id_of(chat), screen.seen)
     async with aclosing(stream):
         async for chunk in stream:
             kept = chunk if most is None else chunk[: most - taken]
