@@ -58,6 +58,7 @@ class AuditType(StrEnum):
     CUSTOMER_MAILED = "customer.mailed"
     CUSTOMER_MAIL_FAILED = "customer.mail_failed"
     HANDED_OFF = "conversation.handed_off"
+    CONVERSATION_ATTACHED = "conversation.attached"
     CONVERSATION_RATED = "conversation.rated"
     HAND_OFF_POSTED = "conversation.called"
     HAND_OFF_REMINDED = "conversation.reminded"

@@ -10,6 +10,8 @@ from agent.domain.conversation import MAX_MESSAGE_CHARACTERS, EventType, Run, Ru
 from agent.domain.errors import InvalidInput
 from agent.domain.ids import ConversationId, CustomerId, RunId
 from agent.domain.languages import ENGLISH, Language
+from agent.domain.payload import Payload
+from agent.domain.roles import Channel
 from agent.steps.hand_off_thread import mirror
 from agent.steps.reply import hear_customer
 from agent.tools.registry import TOOLS_VERSION
@@ -70,8 +72,15 @@ def receive(
 
 def attach(desk: Desk, anonymous_token: str, customer_id: CustomerId) -> bool:
     """Give an anonymous conversation to a signed-in customer; False if it is not to be had."""
+    hashed = token_hash(anonymous_token)
     with desk.store.transaction() as tx:
-        return conversations.attach(tx, token_hash(anonymous_token), customer_id)
+        found = conversations.by_token(tx, hashed)
+        if found is None or not conversations.attach(tx, hashed, customer_id):
+            return False
+        data: Payload = {"conversation_id": found.id, "customer_id": customer_id}
+        fact = audit.Fact(AuditType.CONVERSATION_ATTACHED, "customer", Channel.CHAT, data)
+        audit.append(tx, None, desk.clock.now(), fact)
+        return True
 
 
 def stop(desk: Desk, conversation_id: ConversationId) -> None:
@@ -150,7 +159,7 @@ def _store(
         received = audit.Fact(
             AuditType.MESSAGE_RECEIVED,
             "customer",
-            "chat",
+            Channel.CHAT,
             {"message_id": message_id, "seq": seq, "characters": len(text)},
         )
         audit.append(tx, run_id, now, received)

@@ -186,12 +186,18 @@ def events(
 
 @router.post("/{conversation_id}/read", status_code=204)
 def mark_read(context: Context, conversation: OwnConversation, body: MarkRead) -> None:
-    """Note how far the customer has read."""
+    """Note how far the customer has read; what is no news costs no write."""
+    if body.seq <= conversation.read_seq:
+        return
     with context.desk.store.transaction() as tx:
         conversations.mark_read(tx, conversation.id, body.seq)
 
 
-@router.post("/{conversation_id}/rating", status_code=204, dependencies=_making)
+@router.post(
+    "/{conversation_id}/rating",
+    status_code=204,
+    dependencies=[*_making, Depends(_in_conversation)],
+)
 def rate_help(context: Context, conversation: OwnConversation, body: Rate) -> None:
     """Keep what the customer says of the help, 1 to 5; a later word replaces an earlier one."""
     rate(context.desk, conversation.id, body.score, body.comment)
