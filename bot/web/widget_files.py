@@ -20,7 +20,8 @@ _BRIEFLY = "public, max-age=300"
 _FOR_GOOD = "public, max-age=31536000, immutable"
 _HASH_CHARACTERS = 16
 
-router = APIRouter(tags=["widget"])
+# Files are no part of the API, and one function that answers GET and HEAD would be in it twice.
+router = APIRouter(include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
