@@ -104,7 +104,7 @@ _STOP = (
     update(conversations)
     .where(
         conversations.c.id == bindparam("conversation"),
-        conversations.c.lease_owner.is_not(None),
+        or_(conversations.c.lease_owner.is_not(None), _IS_THINKING),
     )
     .values(stop_requested=1)
 )
@@ -364,7 +364,7 @@ def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:
 
 
 def request_stop(tx: Tx, conversation_id: ConversationId) -> None:
-    """Ask the turn under way to end without words; without one there is nothing to stop."""
+    """Ask the turn under way, or else the next in the queue, to end without more words."""
     tx.change(_STOP, conversation=conversation_id)
 
 

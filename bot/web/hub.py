@@ -155,6 +155,10 @@ class Watch(Bell):
             yield status_line(is_thinking=is_thinking)
         draft, before = self._hub.draft(self.conversation_id), self._draft
         if draft is None:
+            if before is not None and is_thinking is False:
+                # What was said came to nothing: an outcome, say, that had been told already.
+                self._draft = None
+                yield delta_line(before.run_id, 0, "")
             return
         self._draft = draft
         goes_on = before is not None and before.number == draft.number

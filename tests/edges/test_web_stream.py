@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from agent.domain.conversation import EventType
-from agent.domain.ids import ConversationId
+from agent.domain.ids import ConversationId, RunId
 from agent.steps.turn import take_turn
 from bot.web.context import StreamTimes
 from bot.web.hub import Hub, StoredLogs
@@ -320,3 +320,24 @@ def test_an_answer_is_read_while_it_comes(store: Store, clock: HandClock, ids: C
         with listening(web, chat, clara) as late:
             assert [late.event()["seq"] for _ in range(3)] == [1, 2, 3]
             assert late.live() == ("status", {"status": "idle"})
+
+
+def test_words_that_came_to_nothing_are_taken_back(tmp_path: Path) -> None:
+    """An outcome may turn out to have been told already, when its words are on the screen."""
+    with running_web_on_sqlite(tmp_path) as web:
+        clara = web.customer("cus_clara")
+        chat, hub = web.opens(clara), web.context.hub
+        body = {"client_id": "5f0c7d0e-2f5b-4d58-9d5e-0d2f9f6f6a01", "text": "Hello"}
+        run_id = web.post(f"{chat}/messages", body, clara).json()["run_id"]
+        with listening(web, chat, clara) as stream:
+            assert stream.event()["data"]["text"] == "Hello"
+            assert stream.live() == ("status", {"status": "thinking"})
+            watched = ConversationId(chat.rpartition("/")[2])
+            hub.show(watched, RunId(run_id), "Well, ")
+            shown = {"run_id": run_id, "offset": 0, "text": "Well, "}
+            assert stream.live() == ("delta", shown)
+            hub.hide(watched)
+            web.story.happens("DELETE FROM outbox WHERE lane = 'turn'")
+            hub.poke()
+            assert stream.live() == ("status", {"status": "idle"})
+            assert stream.live() == ("delta", shown | {"text": ""})

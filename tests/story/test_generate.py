@@ -145,6 +145,30 @@ def test_stop_before_the_first_word_leaves_no_empty_answer(story: Story) -> None
         assert answer.screen.seen == []
 
 
+def test_stop_is_heard_while_the_model_is_down(story: Story) -> None:
+    """Between two tries nobody holds the turn, and the customer still sees that one is to come."""
+    chat = story.opens_chat()
+    receive(story.desk, chat, "c1", "hello")
+    receive(story.desk, chat, "c2", "are you there?")
+    story.model.breaks()
+    story.rests()
+    stop(story.desk, chat)
+    story.clock.advance(seconds=10)
+    story.model.says("I am.")
+    story.rests()
+    assert [e.data.get("status") or e.data["text"] for e in story.log(chat)] == [
+        "hello",
+        "are you there?",
+        "stopped",
+        "I am.",
+    ]
+    # With nothing to come there is nothing to stop.
+    stop(story.desk, chat)
+    story.model.says("You are welcome.")
+    story.says(chat, "thanks")
+    assert story.agent_words(chat)[-1] == "You are welcome."
+
+
 def test_a_long_answer_keeps_its_lease_and_ends_whole(story: Story) -> None:
     chat = story.opens_chat()
     receive(story.desk, chat, "c1", "tell me a story")
