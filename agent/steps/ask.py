@@ -27,6 +27,7 @@ from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.ports import DeliveryKind
 from agent.steps.expire import expire
+from agent.steps.hand_off_thread import mirror
 from agent.steps.outcomes import listeners_of, note_for_run, slack_message
 from agent.steps.permission import Order, Where, permit, proven, refuse
 from storage import approvals, asks, audit, breaker, conversations, decisions, joins, outbox
@@ -186,6 +187,7 @@ def _tell_customer(
     }
     entry = Entry(message_id, EventType.MESSAGE, data, run_id=listener.run_id, outcome_key=key)
     conversations.append(tx, listener.conversation_id, now, entry)
+    mirror(tx, desk, listener.conversation_id, now, {**data, "by": row.actor_name})
     note = note_for_run(desk, approval, key, question_for_model(row, approval))
     outbox.add(
         tx,

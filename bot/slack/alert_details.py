@@ -24,7 +24,7 @@ from bot.slack.blocks import (
 )
 from bot.slack.parts import customer_name
 from bot.slack.states import HELD
-from bot.slack.targets import BreakerTarget, HandOffTarget
+from bot.slack.targets import BreakerTarget, hand_off_target
 from bot.slack.text import clip, visible
 
 _REFUNDS = 25
@@ -87,11 +87,9 @@ def buttons_of(alert: Alert, view: ApprovalView | None) -> list[Block]:
         case AlertKind.STOP_THROWN:
             return [*row, buttons.lift_button()]
         case AlertKind.UNATTENDED:
-            waiting = HandOffTarget(
-                conversation=text_of(alert.body, "conversation_id"),
-                number=_number(alert.body, "number"),
-            )
-            return [*row, buttons.reply_button(waiting)]
+            where, number = text_of(alert.body, "conversation_id"), _number(alert.body, "number")
+            waiting = hand_off_target(where, number)
+            return row if waiting is None else [*row, buttons.reply_button(waiting)]
         case _:
             pass
     if view is None:

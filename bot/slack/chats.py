@@ -3,9 +3,10 @@
 from agent.domain.conversation import MAX_RATING, EventType, LogEvent
 from bot.slack.blocks import Block, line, moment, quote, rich, word
 from bot.slack.paging import Entry
-from bot.slack.text import chunks, visible
+from bot.slack.text import NAME_LIMIT, chunks, clip, visible
 
 _PIECE = 2_900
+_HAND_OFFS = {"joined": "A person came", "ended": "The person left"}
 _SPEAKERS = {"customer": "The customer", "agent": "The agent", "staff": "Our team"}
 
 
@@ -29,12 +30,14 @@ def words_of(event: LogEvent) -> str:
 def _speaker(event: LogEvent) -> str:
     match event.type:
         case EventType.MESSAGE:
-            role = str(event.data.get("role"))
+            role, by = str(event.data.get("role")), event.data.get("by")
+            if role == "staff" and isinstance(by, str):
+                return clip(visible(by), NAME_LIMIT)
             return _SPEAKERS.get(role, visible(role))
         case EventType.APPROVAL:
             return "The chat shows"
         case EventType.HAND_OFF:
-            return "Handed to a person"
+            return _HAND_OFFS.get(str(event.data.get("state")), "Handed to a person")
         case EventType.RATING:
             return "The customer rated the help"
         case _:

@@ -34,7 +34,11 @@ from bot.slack.text import NAME_LIMIT, clip, visible
 
 _LINE, _SHORT, _FALLBACK = 6_000, 300, 300
 _TAIL = 6
-_SPEAKERS = {"customer": "speech_balloon", "agent": "robot_face", "staff": "technologist"}
+_SPEAKERS = {
+    "customer": emoji("speech_balloon"),
+    "agent": emoji("robot_face"),
+    "staff": emoji("technologist"),
+}
 _READING = Room(blocks=40, size=24_000)
 _HEADINGS = {
     HandOffState.WAITING: "🙋 A customer needs a person",
@@ -68,10 +72,10 @@ def hand_off_line(hand_off: HandOff, body: Payload) -> Note:
         told = clip(visible(text, lines=True), _LINE)
         return Note([rich(line(emoji("information_source"), word(f" {told}")))], fallback(told))
     who = speaker(hand_off, role, body.get("by"))
-    # The customer's own words of a moment ago, and what was answered: no more than that.
+    # What the agent says is for people to know of, not to read.
     shown = visible(masked(hand_off, text), lines=True)
     said = clip(shown, _LINE if role != "agent" else _SHORT)
-    blocks = [rich(line(emoji(_SPEAKERS[role]), word(" "), word(who, "bold")), quote(said))]
+    blocks = [rich(line(_SPEAKERS[role], word(" "), word(who, "bold")), quote(said))]
     return Note(blocks, fallback(f"{who}: {clip(shown, _FALLBACK)}"))
 
 

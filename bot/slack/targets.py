@@ -202,6 +202,14 @@ def read_stop_target(text: str | None) -> StopTarget | None:
         return None
 
 
+def hand_off_target(conversation: str, number: int) -> HandOffTarget | None:
+    """Return the target that names a hand-off, None where the words name none."""
+    try:
+        return HandOffTarget(conversation=conversation, number=number)
+    except ValidationError:
+        return None
+
+
 def read_hand_off_target(text: str | None) -> HandOffTarget | None:
     """Read the value of a hand-off's button, or the metadata of its form; None for neither."""
     try:

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from agent.domain.alerts import Alert, AlertKind
 from agent.domain.approvals import ApprovalView, Status
 from agent.domain.conversation import EventType, LogEvent
+from agent.domain.hand_offs import HandOff
+from agent.domain.ids import ActorId, ConversationId, RunId
 from agent.domain.payload import Payload
 from agent.domain.reviews import Review, ReviewState
 from bot.sandbox.block_limits import check_message, check_view
-from bot.slack import asked_lines, forms, questions
+from bot.slack import asked_lines, forms, hand_offs, questions
 from bot.slack.alerts import alert_note
 from bot.slack.blocks import Block, weight
 from bot.slack.cards import BUDGET, Card, approval_card, brief_card
@@ -82,6 +84,18 @@ def notes(text: str) -> Iterator[Note]:
         "run_id": marks.next(),
     }
     yield hand_off(told)
+    where, run = ConversationId("cnv_01ARZ3NDEKTSV4RRFFQ69G5FAV"), RunId("run_1")
+    called_for: Payload = {"name": text, **told, "conversation_id": where}
+    somebody, name = ActorId("act_1"), marks.next()
+    for called in (
+        HandOff(where, 1, run, called_for, START),
+        HandOff(where, 1, run, called_for, START, somebody, name, START, rating=3),
+        HandOff(where, 2, run, called_for, START, somebody, name, START, START, name),
+    ):
+        yield hand_offs.hand_off_note(called)
+        for role in ("customer", "agent", "staff", "desk"):
+            said: Payload = {"role": role, "by": marks.next(), "text": marks.next()}
+            yield hand_offs.hand_off_line(called, said)
     for kind in AlertKind:
         body: Payload = {"text": marks.next(), "reason": marks.next(), "by": marks.next()}
         named, ended = marks.next(), marks.next()
