@@ -484,3 +484,8 @@ def test_a_closed_channel_moves_the_call_to_another_and_lost_copies_are_replaced
     story.rests()
     said(story, chat, "Yes, Sam.")
     assert isinstance(story.notifier.of(DeliveryKind.HAND_OFF_UPDATE)[-1].refs[0], MessageRef)
+    # It is in the other channel as well, so that nothing is posted anew the next time.
+    story.notifier.shut["C1"] = "is_archived"
+    said(story, chat, "Still here.")
+    assert len(story.notifier.of(DeliveryKind.HAND_OFF)) == len(calls)
+    assert lines(story).count("Still here.") >= 1
