@@ -108,11 +108,25 @@ class SupportDesk extends HTMLElement {
     this.#session = session;
     this.#mount(signal);
     if (!hasWords) {
-      session.connection = "blocked";
-      this.#update();
-      await new Backoff().wait(signal);
+      session.block();
+      await this.#findWords(words, signal);
     }
     await session.start();
+  }
+
+  /**
+   * Until there are words, the little that is known without them has to do.
+   * @param {Words} words @param {AbortSignal} signal
+   */
+  async #findWords(words, signal) {
+    const backoff = new Backoff();
+    do {
+      await backoff.wait(signal);
+    } while (!signal.aborted && !(await words.load()));
+    if (!signal.aborted) {
+      this.#panel = this.#loading = null;
+      this.#mount(signal);
+    }
   }
 
   /** @param {AbortSignal} signal */
@@ -149,6 +163,7 @@ class SupportDesk extends HTMLElement {
     this.#loading ??= this.#fetchPanel().catch((error) => {
       // The next click tries again.
       this.#loading = null;
+      this.close();
       reportError(error);
     });
     return this.#loading;
@@ -279,4 +294,6 @@ function recall() {
   }
 }
 
-customElements.define("support-desk", SupportDesk);
+if (!customElements.get("support-desk")) {
+  customElements.define("support-desk", SupportDesk);
+}

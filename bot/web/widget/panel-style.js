@@ -34,7 +34,7 @@ h2 { font-size: 16px; line-height: 1.3; }
 .waiting .bubble { opacity: .8; }
 .failed.turn .bubble { background: var(--wash); color: var(--ink); box-shadow: inset 0 0 0 1px var(--bad); }
 .bubble > * + * { margin-block-start: 8px; }
-.bubble a { color: inherit; text-underline-offset: 2px; }
+.bubble a { color: inherit; text-underline-offset: 2px; unicode-bidi: isolate; }
 .bubble ul, .bubble ol { padding-inline-start: 22px; }
 .bubble code { font: .9em ui-monospace, monospace; }
 .bubble pre { padding: 8px; border-radius: 8px; background: var(--paper); overflow-x: auto; }
@@ -94,6 +94,9 @@ legend { padding: 0; margin-block-end: 8px; font-weight: 600; }
 :host([inline]) .close { display: none; }
 @media (max-width: 480px) {
   :host(:not([inline])) .panel { inset: var(--seen-top, 0) 0 auto; width: 100%; height: var(--seen-height, 100dvh); border: 0; border-radius: 0; }
+}
+@supports not (color: light-dark(#fff, #000)) {
+  :host { --paper: #fff; --ink: #1c1e24; --soft: #5c606b; --edge: #e4e5ea; --wash: #f2f3f7; --bad: #a3202b; }
 }
 @media (forced-colors: active) {
   .bubble, .send, .main, .typing { border: 1px solid; }

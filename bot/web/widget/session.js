@@ -69,7 +69,7 @@ export class Session {
     onHope(life.signal, (event) => this.#hope(event));
     window.addEventListener("offline", () => this.#connect("offline"), { signal: life.signal });
     document.addEventListener("visibilitychange", () => this.#stand(), { signal: life.signal });
-    document.addEventListener("securitypolicyviolation", (event) => this.#blocked(event), {
+    document.addEventListener("securitypolicyviolation", (event) => this.#violated(event), {
       signal: life.signal,
     });
     const backoff = new Backoff();
@@ -474,7 +474,7 @@ export class Session {
     } else if (error.isFinal) {
       this.#connect("gone");
     } else if (!this.#caller.hasReached && attempts >= BLOCKED_AFTER && navigator.onLine && !error.status) {
-      this.#blocked();
+      this.block();
     } else if (this.connection !== "blocked") {
       this.#connect(navigator.onLine ? "reconnecting" : "offline");
     }
@@ -483,13 +483,17 @@ export class Session {
     }
   }
 
-  /** @param {SecurityPolicyViolationEvent} [event] */
-  #blocked(event) {
-    const { origin } = this.place.base;
-    const isOurs = event?.blockedURI.startsWith(origin) && event.effectiveDirective === "connect-src";
-    if (event && !(isOurs && event.disposition === "enforce")) {
-      return;
+  /** @param {SecurityPolicyViolationEvent} event */
+  #violated({ blockedURI, effectiveDirective, disposition }) {
+    const isOurs = blockedURI.startsWith(this.place.base.origin) && disposition === "enforce";
+    if (isOurs && effectiveDirective === "connect-src") {
+      this.block();
     }
+  }
+
+  /** The page, or the desk, does not let them talk: say so, and what is needed, once. */
+  block() {
+    const { origin } = this.place.base;
     if (this.connection !== "blocked") {
       console.error(
         `<support-desk> can't reach the support desk. The page's Content-Security-Policy needs ` +
