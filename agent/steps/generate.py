@@ -7,7 +7,7 @@ from time import monotonic
 from agent.desk import Desk
 from agent.domain.conversation import MAX_ANSWER_CHARACTERS, storable
 from agent.domain.deadlines import TURN_LEASE
-from agent.domain.errors import Unheard
+from agent.domain.errors import ModelUnavailable, Unheard
 from agent.ports import ChatAnswer, ChatModel, ChatRequest, Live
 from storage import runs
 from storage.runs import Turn
@@ -17,6 +17,10 @@ _LOOK_S = 0.25
 # Words that come faster are shown together: nobody reads more often than this.
 _GAP_S = 0.04
 _RENEW_AFTER = TURN_LEASE / 3
+# An abandoned answer ends at its next word, or when the model's time is up. While there are so many
+# of those, no more are asked for: a model that is silent must not be asked without end.
+_MOST_UNDER_WAY = 64
+_PLACES = threading.BoundedSemaphore(_MOST_UNDER_WAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,8 @@ class Stopped:
 class _Generation:
     """One answer in the making; the thread that makes it is left to itself when abandoned."""
 
-    def __init__(self, model: ChatModel, request: ChatRequest) -> None:
-        self._model, self._request = model, request
+    def __init__(self, model: ChatModel, request: ChatRequest, places: threading.Semaphore) -> None:
+        self._model, self._request, self._places = model, request, places
         self._changed = threading.Condition()
         self._said = ""
         self._answer: ChatAnswer | None = None
@@ -38,6 +42,8 @@ class _Generation:
         self._is_abandoned = False
 
     def start(self) -> None:
+        if not self._places.acquire(blocking=False):
+            raise ModelUnavailable("too many answers are under way")
         threading.Thread(target=self._run, name="generation", daemon=True).start()
 
     def wait(self, timeout_s: float, shown: str | None = None) -> str:
@@ -66,6 +72,7 @@ class _Generation:
             answer = self._model.complete(self._request, self._hear)
         except BaseException as raised:  # noqa: BLE001 - whoever waits for the answer raises it
             failure = raised
+        self._places.release()
         with self._changed:
             self._answer, self._failure = answer, failure
             self._changed.notify_all()
@@ -82,13 +89,20 @@ class _Generation:
 
 
 def generate(
-    desk: Desk, turn: Turn, request: ChatRequest, *, live: Live, is_stoppable: bool
+    desk: Desk,
+    turn: Turn,
+    request: ChatRequest,
+    *,
+    live: Live,
+    is_stoppable: bool,
+    places: threading.Semaphore = _PLACES,
 ) -> ChatAnswer | Stopped:
     """Let the model answer, show its words on `live` as they come, and keep the lease meanwhile.
 
-    Raises ModelUnavailable, and FenceLost when somebody else holds the conversation.
+    `places` is how many answers may be under way, abandoned ones counted. Raises ModelUnavailable,
+    and FenceLost when somebody else holds the conversation.
     """
-    generation = _Generation(desk.model, request)
+    generation = _Generation(desk.model, request, places)
     generation.start()
     try:
         return _follow(desk, turn, generation, live=live, is_stoppable=is_stoppable)

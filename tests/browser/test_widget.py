@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 from typing_extensions import override
 
+from bot.web.widget_scripts import FOLDER
 from tests.support.process import DeskProcess, running_desk
 
 PENDING = "needs a quick review by our team"
@@ -426,3 +427,25 @@ def test_the_end_of_a_chat_is_a_rating_that_every_tab_shows(site: Site) -> None:
         expect(page.get_by_label("Your message")).to_be_visible()
         (row,) = site.desk.rows("SELECT rating_comment FROM conversations WHERE rating = 4")
         assert row["rating_comment"] == "Quick and friendly"
+
+
+def test_words_that_nobody_ends_leave_the_screen(chromium: Browser) -> None:
+    """A person came while the agent spoke: no event ends what it had begun to say."""
+    module = (FOLDER / "log.js").read_text("utf-8")
+    heard = """async (text) => {
+      const { Log } = await import("data:text/javascript," + encodeURIComponent(text));
+      const log = new Log();
+      const delta = { run_id: "run_1", offset: 0, text: "I thi" };
+      log.hear({ type: "status", data: { status: "thinking" } });
+      log.hear({ type: "delta", data: delta });
+      const before = log.draft?.text;
+      log.hear({ type: "status", data: { status: "thinking" } });
+      const still = log.draft?.text;
+      log.hear({ type: "status", data: { status: "idle" } });
+      return [before, still, log.draft];
+    }"""
+    page = chromium.new_page()
+    try:
+        assert page.evaluate(heard, module) == ["I thi", "I thi", None]
+    finally:
+        page.close()

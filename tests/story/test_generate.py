@@ -6,14 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import pytest
 from sqlalchemy import text
 from typing_extensions import override
 
 from agent.domain.approvals import Status
 from agent.domain.conversation import RunState
 from agent.domain.deadlines import TURN_LEASE
+from agent.domain.errors import ModelUnavailable
 from agent.domain.ids import ConversationId, RunId
-from agent.ports import Live
+from agent.ports import ChatAnswer, ChatRequest, Live
+from agent.steps.generate import Stopped, generate
 from agent.steps.receive import receive, stop
 from agent.steps.turn import take_turn
 from storage import runs
@@ -233,3 +236,27 @@ def test_stop_is_heard_while_a_message_waits_and_never_by_the_next_one(story: St
     story.model.says("Yes.")
     story.says(chat, "still there?")
     assert story.agent_words(chat)[-1] == "Yes."
+
+
+def test_answers_that_nobody_waits_for_are_counted(story: Story) -> None:
+    chat = story.opens_chat()
+    receive(story.desk, chat, "c1", "hello")
+    with story.desk.store.transaction() as tx:
+        turn = runs.claim_turn(tx, "srv-1", story.clock.now(), TURN_LEASE)
+    assert turn is not None
+    stop(story.desk, chat)
+    model, places = Dictated(), threading.BoundedSemaphore(1)
+    desk, asked = replace(story.desk, model=model), ChatRequest((), ())
+
+    def answers() -> ChatAnswer | Stopped:
+        return generate(desk, turn, asked, live=desk.live, is_stoppable=True, places=places)
+
+    assert answers() == Stopped("")
+    with pytest.raises(ModelUnavailable, match="too many"):
+        answers()
+    model.says("Hello")
+    assert model.left.wait(10)
+    eventually(lambda: places.acquire(blocking=False), "place")
+    places.release()
+    assert answers() == Stopped("")
+    model.ends()

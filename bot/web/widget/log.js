@@ -65,6 +65,8 @@ export class Log {
   hear({ type, data }) {
     if (type === "status") {
       this.isThinking = data.status === "thinking";
+      // Whatever was stored is told before this: nobody ends what was begun, a person answers now.
+      this.draft = this.isThinking ? this.draft : null;
     } else if (type === "delta") {
       const before = this.draft?.run_id === data.run_id ? this.draft?.text : "";
       // A piece that does not fit is waited out: the message brings all of it.
