@@ -63,6 +63,7 @@ from bot.slack.listeners import dispatch, slack_app
 from bot.slack.people import sync_people
 from bot.slack.rosters import SlackRosters
 from bot.slack.socket import SocketMode
+from bot.web.afar import Afar
 from bot.web.application import web_app
 from bot.web.chat_keys import ChatKeys
 from bot.web.context import SlackDispatch, WebContext
@@ -73,6 +74,7 @@ from bot.web.signatures import WebhookKeys
 from storage import deliveries, heartbeats, schema
 from storage.clock import database_time
 from storage.engine import open_engine
+from storage.hints import hints_of
 from storage.single import AlreadyRunning, hold_file
 from storage.transaction import Store
 
@@ -397,7 +399,9 @@ def _assemble(
 ) -> DeskServer:
     mounts, rest = ends
     hub = Hub(StoredLogs(core.desk.store))
-    desk = replace(core.desk, live=hub)
+    hints = hints_of(core.desk.store, core.engine)
+    afar = None if hints is None else Afar(hub, hints, core.desk.replica)
+    desk = replace(core.desk, live=hub if afar is None else afar)
     lanes: dict[Lane, Callable[[], object]] = {
         Lane.TURN: partial(take_turn, desk),
         Lane.EXECUTE: partial(execute_due, desk),
@@ -438,6 +442,7 @@ def _assemble(
         slack_dispatch=side.dispatch,
         webhook_keys=WebhookKeys(secrets) if secrets else None,
         mounts=mounts,
+        afar=afar,
     )
     return DeskServer(context, core.settings, jobs, rest)
 

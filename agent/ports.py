@@ -93,7 +93,7 @@ class ChatModel(Protocol):
 class Live(Protocol):
     """Shows a customer the agent's words while they come; nothing of it is stored.
 
-    Both may be called from any thread and never wait; what gets lost is not missed, as the whole
+    Both may be called from any thread and never raise; what gets lost is not missed, as the whole
     answer is stored in the end.
     """
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from fastapi import FastAPI
 
@@ -84,7 +84,8 @@ def _limiters(context: WebContext) -> chat.Limiters:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: WebContext = app.state.context
-    with ThreadPoolExecutor(slack_events.SLACK_THREADS, "slack") as pool:
+    hearing = nullcontext() if context.afar is None else context.afar.listening()
+    with ThreadPoolExecutor(slack_events.SLACK_THREADS, "slack") as pool, hearing:
         app.state.slack_pool = pool
         looking = asyncio.create_task(context.hub.run())
         try:

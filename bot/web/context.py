@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from starlette.routing import Mount
 
 from agent.desk import Desk
+from bot.web.afar import Afar
 from bot.web.chat_keys import ChatKeys
 from bot.web.hub import Hub
 from bot.web.limits import RateLimits
@@ -33,7 +34,7 @@ class WebContext:
 
     `jobs` are the names whose heartbeats readiness asks for, none older than `heartbeat_max_age`;
     `slack_ready` tells whether Slack can be reached; without `webhook_keys` no event of the payment
-    provider is heard; `mounts` come after every route of the desk.
+    provider is heard; `mounts` come after every route of the desk; `afar` hears other replicas.
     """
 
     desk: Desk
@@ -48,6 +49,7 @@ class WebContext:
     webhook_keys: WebhookKeys | None = None
     mounts: tuple[Mount, ...] = ()
     limits: RateLimits = field(default_factory=RateLimits)
+    afar: Afar | None = None
     stream: StreamTimes = field(default_factory=StreamTimes)
 
 

@@ -84,11 +84,15 @@ class Bell:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer under way; `number` tells one that began anew from the one before."""
+    """An answer under way; `number` tells one that began anew from the one before.
+
+    `is_far` tells that another replica makes it, of whose end this one may hear late or never.
+    """
 
     number: int
     run_id: RunId
     text: str
+    is_far: bool = False
 
 
 @dataclass(slots=True)
@@ -154,6 +158,9 @@ class Watch(Bell):
             self._was_thinking = is_thinking
             yield status_line(is_thinking=is_thinking)
         draft, before = self._hub.draft(self.conversation_id), self._draft
+        if draft is not None and draft.is_far and not is_thinking:
+            # It is over, as far as the log says.
+            draft = None
         if draft is None:
             if before is not None and is_thinking is False:
                 # What was said came to nothing: an outcome, say, that had been told already.
@@ -204,9 +211,11 @@ class Hub(Live):
         self._on_loop(self._release)
 
     @override
-    def show(self, conversation_id: ConversationId, run_id: RunId, so_far: str) -> None:
+    def show(
+        self, conversation_id: ConversationId, run_id: RunId, so_far: str, *, is_far: bool = False
+    ) -> None:
         """Let every stream of a conversation show an answer so far."""
-        self._on_loop(lambda: self._show(conversation_id, run_id, so_far))
+        self._on_loop(lambda: self._show(conversation_id, run_id, so_far, is_far=is_far))
 
     @override
     def hide(self, conversation_id: ConversationId) -> None:
@@ -314,13 +323,19 @@ class Hub(Live):
         channel.lines.extend(lines)
         channel.known = max((seq for seq, _line in lines), default=newest)
 
-    def _show(self, conversation_id: ConversationId, run_id: RunId, so_far: str) -> None:
+    def _show(
+        self, conversation_id: ConversationId, run_id: RunId, so_far: str, *, is_far: bool
+    ) -> None:
         before = self._drafts.get(conversation_id)
         goes_on = before is not None and before.run_id == run_id and so_far.startswith(before.text)
         self._number += not goes_on
-        self._drafts[conversation_id] = Draft(self._number, run_id, so_far)
-        if conversation_id in self._channels:
-            self._channels[conversation_id].ring()
+        self._drafts[conversation_id] = Draft(self._number, run_id, so_far, is_far)
+        channel = self._channels.get(conversation_id)
+        if channel is not None:
+            if is_far and not channel.is_thinking:
+                # Nobody poked: the message that is answered came to another replica.
+                self._poked.set()
+            channel.ring()
 
     def _release(self) -> None:
         self._poked.set()

@@ -13,7 +13,8 @@ import pytest
 from tests.support.invariants import check_invariants
 from tests.support.outside import eventually
 from tests.support.postgres import fresh_database
-from tests.support.process import READY_S, DeskProcess, made_desk, running_desk
+from tests.support.process import READY_S, Chat, DeskProcess, made_desk, running_desk
+from tests.support.reader import Screen, patient_client, reads_on
 
 PEOPLE = ("ana", "ben", "mia", "max")
 REPLICAS = "SELECT replica FROM heartbeats WHERE job = 'replica' AND replica LIKE 'srv-%'"
@@ -34,7 +35,7 @@ def both(
     """Run two desks; the people's tokens are those that the second gave out."""
     with ExitStack() as held:
         url = held.enter_context(fresh_database(postgres_admin))
-        env = {"SWEEP_INTERVAL_S": "1"}
+        env = {"SWEEP_INTERVAL_S": "1", "OFFLINE_PACE_MS": "15"}
         first = held.enter_context(running_desk(tmp_path_factory.mktemp("first"), url, **env))
         (name,) = [row["replica"] for row in first.rows(REPLICAS)]
         second = held.enter_context(running_desk(tmp_path_factory.mktemp("second"), url, **env))
@@ -76,6 +77,33 @@ def test_of_ten_words_at_once_one_counts(pair: Pair, amount: int) -> None:
     assert f"{amount}.00 USD" in chat.reads(
         "refunded" if vote["verdict"] == "approve" else "declined"
     )
+
+
+def test_an_answer_that_one_desk_makes_is_read_at_both_while_it_comes(pair: Pair) -> None:
+    chat = pair.first.opens_chat("cus_priya")
+    ends = [Chat(desk, chat.customer_id, chat.conversation_id) for desk in pair[:2]]
+    screens = [Screen(), Screen()]
+
+    def watches(number: int) -> bool:
+        end = ends[number]
+        with patient_client(end.desk.url) as client:
+            return reads_on(client, end.path, end.who, screens[number], has_two_answers)
+
+    with ThreadPoolExecutor(2) as together:
+        watching = [together.submit(watches, number) for number in range(2)]
+        for end in ends:
+            eventually(lambda: [s.status for s in screens] == ["idle"] * 2, "two idle screens")
+            end.says("where is ORD-1004?")
+        assert [one.result() for one in watching] == [True, True]
+    assert screens[0].lines == screens[1].lines
+    for screen in screens:
+        # Two answers of some forty words, in pieces.
+        assert screen.begun >= 2
+        assert screen.drafts >= 6
+
+
+def has_two_answers(screen: Screen) -> bool:
+    return len(screen.texts("agent")) == 2
 
 
 def test_both_desks_together_let_five_small_refunds_run(pair: Pair) -> None:
