@@ -102,9 +102,12 @@ def hasty_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskProcess
         yield desk
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Street]:
-    """Run a shop with the two lines, and the desk behind a line that can be cut."""
+    """Run a shop with the two lines, and the desk behind a line that can be cut.
+
+    One for all tests of a module: each of them is about a customer of its own.
+    """
     with ExitStack() as held:
         model = held.enter_context(talking_model())
         port = free_port()

@@ -37,7 +37,7 @@ _PAGE = """<!doctype html>
 
 
 class ShopSite(ThreadingHTTPServer):
-    """Serves `/` (`?lang=ar` in another language) and `POST /desk-token`.
+    """Serves `/` (`?lang=ar` in another language, `?policy=none` unprotected), `POST /desk-token`.
 
     A cookie holds who is signed in. `sign` returns a token for a customer, None while the desk that
     signs in this shop's name is away. Where `is_slow` is set, tokens wait for `is_quick`.
@@ -68,16 +68,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
+        if parts.path == "/favicon.ico":
+            self._answer(204, None, b"")
+            return
         if parts.path != "/":
             self._answer(404, "text/plain", b"")
             return
-        lang = parse_qs(parts.query).get("lang", ["en"])[0]
+        query = parse_qs(parts.query)
+        lang = query.get("lang", ["en"])[0]
         page = _PAGE.format(
             lang=escape(lang),
             direction="rtl" if lang == "ar" else "ltr",
             desk=self.server.desk,
         )
-        self._answer(200, "text/html; charset=utf-8", page.encode())
+        policy = None if query.get("policy") == ["none"] else _POLICY
+        self._answer(200, "text/html; charset=utf-8", page.encode(), policy)
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -99,13 +104,16 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
-    def _answer(self, status: int, kind: str | None, body: bytes) -> None:
+    def _answer(
+        self, status: int, kind: str | None, body: bytes, policy: str | None = None
+    ) -> None:
         self.send_response(status)
         self.send_header("Cache-Control", "no-store")
         if kind is not None:
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
-            self.send_header("Content-Security-Policy", _POLICY.format(desk=self.server.desk))
+        if policy is not None:
+            self.send_header("Content-Security-Policy", policy.format(desk=self.server.desk))
         self.end_headers()
         self.wfile.write(body)
 

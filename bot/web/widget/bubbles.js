@@ -72,12 +72,17 @@ export function chip(words, { data }, since, withdraw) {
   const isPending = status === "pending";
   const when = words.say("since", { when: words.moment(new Date(since)) });
   const trouble = h("span", { class: "note bad", role: "alert" });
-  const take = async (/** @type {any} */ { currentTarget: pressed }) => {
-    pressed.disabled = true;
+  let isUnderWay = false;
+  const take = async () => {
+    // A button that is disabled would lose the focus, and whoever has no mouse their place.
+    if (isUnderWay) {
+      return;
+    }
+    isUnderWay = true;
     trouble.textContent = "";
     await withdraw?.(id).catch((/** @type {any} */ error) => {
       trouble.textContent = error.detail || words.say("failed");
-      pressed.disabled = false;
+      isUnderWay = false;
     });
   };
   return h(
