@@ -28,6 +28,7 @@ _STILL_OPEN = (
     .limit(bindparam("most"))
 )
 _COUNT = select(func.count().label("n")).where(_IS_OPEN)
+_COUNT_UNATTENDED = _COUNT.where(hand_offs.c.attended_by.is_(None))
 _ENDING_IN = (
     select(hand_offs.c.conversation_id)
     .where(hand_offs.c.conversation_id.like(bindparam("pattern")))
@@ -113,6 +114,12 @@ def still_open(tx: Tx, most: int) -> tuple[HandOff, ...]:
 def count_open(tx: Tx) -> int:
     """Return how many hand-offs last."""
     row = tx.one(_COUNT)
+    return 0 if row is None else int(row["n"])
+
+
+def count_unattended(tx: Tx) -> int:
+    """Return how many customers were promised a person and have none yet."""
+    row = tx.one(_COUNT_UNATTENDED)
     return 0 if row is None else int(row["n"])
 
 

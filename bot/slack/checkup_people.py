@@ -8,7 +8,7 @@ from slack_sdk import WebClient
 
 from agent.domain.policy import RoleSource
 from agent.domain.roles import Role
-from bot.findings import Finding, failed, fine, warning
+from bot.findings import Finding, failed, fine, skipped, warning
 from bot.slack.failures import CALL_ERRORS, failure_of
 
 _Group: TypeAlias = dict[str, Any]
@@ -41,6 +41,9 @@ def look_at_groups(sight: Sight, roles: Mapping[Role, RoleSource]) -> Iterator[F
     groups = _groups(sight) if any(s.slack_user_group for s in roles.values()) else {}
     for role, source in roles.items():
         name = f"role {role.value}"
+        if role is Role.SUPPORT:
+            yield _supporting(sight, name, source, {} if isinstance(groups, Exception) else groups)
+            continue
         if isinstance(groups, Exception):
             if source.slack_user_group is not None:
                 yield _no_groups(name, groups)
@@ -69,16 +72,39 @@ def _no_groups(name: str, error: Exception) -> Finding:
     return failed(name, f"Slack answers {code} about user groups", remedy)
 
 
+def _supporting(
+    sight: Sight, name: str, source: RoleSource, groups: Mapping[str, _Group]
+) -> Finding:
+    """Look at those who answer customers and decide nothing; a workspace may do without them."""
+    group = groups.get(source.slack_user_group or "")
+    holders = _holders(source, group)
+    if not holders:
+        return skipped(name, "nobody has it alone: whoever has another role answers customers")
+    able, problems = _able(sight, holders)
+    if problems:
+        remedy = "Put them right, or into the approvals channel, where customers call for people."
+        return warning(name, f"{len(able)} may answer customers, but {'; '.join(problems)}", remedy)
+    return fine(name, f"{_people(holders)} to answer customers and decide nothing")
+
+
+def _holders(source: RoleSource, group: _Group | None) -> list[str]:
+    fixed = [subject.partition(":")[2] for subject in source.slack_users]
+    return list(dict.fromkeys([*(group.get("users", []) if group else []), *fixed]))
+
+
+def _people(holders: list[str]) -> str:
+    return f"{len(holders)} {'person' if len(holders) == 1 else 'people'}"
+
+
 def _judged(sight: Sight, name: str, source: RoleSource, group: _Group | None) -> Finding:
     handle = source.slack_user_group
-    fixed = [subject.partition(":")[2] for subject in source.slack_users]
     if handle is not None and group is None:
         return failed(
             name,
             f"there is no user group @{handle}",
             f"Make the user group @{handle} in Slack, or name another in the policy file.",
         )
-    holders = list(dict.fromkeys([*(group.get("users", []) if group else []), *fixed]))
+    holders = _holders(source, group)
     where = f"@{handle}" if handle is not None else "the policy file"
     if not holders:
         remedy = f"Put people into @{handle}: nobody can decide as {name} until then."
@@ -92,8 +118,7 @@ def _judged(sight: Sight, name: str, source: RoleSource, group: _Group | None) -
         return warning(
             name, f"{len(able)} of {where} may decide, but {'; '.join(problems)}", remedy
         )
-    count = f"{len(holders)} {'person' if len(holders) == 1 else 'people'}"
-    return fine(name, f"{where} has {count} who may decide")
+    return fine(name, f"{where} has {_people(holders)} who may decide")
 
 
 def _able(sight: Sight, holders: list[str]) -> tuple[list[str], list[str]]:

@@ -25,6 +25,7 @@ from storage import (
     conversations,
     decisions,
     deliveries,
+    hand_offs,
     places,
     reviews,
 )
@@ -101,7 +102,7 @@ class _State(Collector):
         with self._desk.store.transaction(write=False) as tx:
             found = [*_approvals(tx, self._desk.clock.now()), *_reviews(tx), *_questions(tx)]
             found += _slack(tx, self._desk.clock.now())
-            found.append(_ratings(tx))
+            found += [*_hand_offs(tx), _ratings(tx)]
             open_alerts = alerts.counts(tx)
             switch = _breaker(tx)
         yield _alerts(open_alerts)
@@ -177,6 +178,12 @@ def _alerts(number: dict[AlertKind, int]) -> Metric:
     for kind in AlertKind:
         kinds.add_metric((kind.value,), number[kind])
     return kinds
+
+
+def _hand_offs(tx: Tx) -> Iterator[Metric]:
+    lasting, waiting = hand_offs.count_open(tx), hand_offs.count_unattended(tx)
+    yield _gauge("hand_offs_waiting", "Customers who were promised a person.", waiting)
+    yield _gauge("hand_offs_attended", "Customers whom a person answers.", lasting - waiting)
 
 
 def _questions(tx: Tx) -> Iterator[Metric]:

@@ -145,7 +145,8 @@ def test_a_desk_in_good_health(ward: Ward, store: Store) -> None:
     ward.settings["slack_fallback_channel"] = "#general"
     assert "sees no channel #general" in ward.bad()["fallback channel"][0]
     assert said["role refund_manager"] == "@refund-managers has 2 people who may decide"
-    assert "has the schema 0004 and can be written" in said["database"]
+    assert said["role support_agent"] == "1 person to answer customers and decide nothing"
+    assert "has the schema 0005 and can be written" in said["database"]
     has_server = store.dialect == "postgresql"
     assert found["database clock"].state is (State.OK if has_server else State.SKIPPED)
     warnings = {name for name, one in found.items() if one.state is State.WARNING}
@@ -315,6 +316,7 @@ def test_what_works_but_not_well_is_a_warning(ward: Ward) -> None:
         "channel and sees no card"
     )
     assert f"{MIA.slack_user_id} is deactivated" in found["role refund_manager"].says
+    assert "1 may answer customers, but" in found["role support_agent"].says
     states = {found[name].state for name in ("scopes", "role refund_approver", "role oncall")}
     assert states == {State.WARNING}
 

@@ -56,6 +56,7 @@ def test_a_person_answers_over_http(web: Web) -> None:
         "ended_by": None,
         "rating": None,
     }
+    assert "supportdesk_hand_offs_waiting 1.0" in web.get("/metrics").text
     body = {"client_id": MARK, "text": "Hello Clara."}
     first = web.post(f"{path}/reply", body, sam)
     assert first.status_code == 200
@@ -71,6 +72,9 @@ def test_a_person_answers_over_http(web: Web) -> None:
     }
     (mine,) = web.get("/chat/conversations", clara).json()["items"]
     assert (mine["handed_off"], mine["attended_by"]) == (True, "Sam")
+    numbers = web.get("/metrics").text
+    assert "supportdesk_hand_offs_waiting 0.0" in numbers
+    assert "supportdesk_hand_offs_attended 1.0" in numbers
     ana = web.staff("ana", Role.REFUND_APPROVER)
     assert web.post(f"{path}/join", {}, ana).json()["attended_by"] == "Ana"
     ended = web.post(f"{path}/give_back", {}, sam).json()

@@ -91,6 +91,14 @@ def test_a_second_look_only_moves_the_date(story: SlackStory) -> None:
     assert changes(story) == before
 
 
+def test_a_workspace_may_do_without_support_agents(
+    servers: Servers, tmp_path: Path, store: Store
+) -> None:
+    with slack_story(servers, tmp_path, store, user_groups=USER_GROUPS[:3]) as story:
+        assert story.syncs().problems == ()
+        assert find(story, SAM) is None
+
+
 def test_who_leaves_the_group_loses_the_role_and_the_trail_says_so(
     servers: Servers, tmp_path: Path, store: Store
 ) -> None:
