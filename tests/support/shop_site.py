@@ -17,6 +17,7 @@ _POLICY = (
     "default-src 'none'; script-src {desk}; connect-src 'self' {desk}; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_WITHOUT_DESK = _POLICY.replace("connect-src 'self' {desk}", "connect-src 'self'")
 _PAGE = """<!doctype html>
 <html lang="{lang}" dir="{direction}">
 <head>
@@ -37,8 +38,9 @@ _PAGE = """<!doctype html>
 
 
 class ShopSite(ThreadingHTTPServer):
-    """Serves `/` (`?lang=ar` in another language, `?policy=none` unprotected), `POST /desk-token`.
+    """Serves `/` and `POST /desk-token`.
 
+    `/?lang=ar` is in another language, `?policy=none` unprotected, `?policy=own` forgets the desk.
     A cookie holds who is signed in. `sign` returns a token for a customer, None while the desk that
     signs in this shop's name is away. Where `is_slow` is set, tokens wait for `is_quick`.
     """
@@ -81,7 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
             direction="rtl" if lang == "ar" else "ltr",
             desk=self.server.desk,
         )
-        policy = None if query.get("policy") == ["none"] else _POLICY
+        wanted = query.get("policy", [""])[0]
+        policy = {"none": None, "own": _WITHOUT_DESK}.get(wanted, _POLICY)
         self._answer(200, "text/html; charset=utf-8", page.encode(), policy)
 
     def do_POST(self) -> None:
