@@ -137,7 +137,10 @@ _MARK = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn this process holds: the queue row, and the fence that every append must match."""
+    """A turn this process holds: the queue row, and the fence that every append must match.
+
+    `customer_id` is for whom it is, None for a visitor, also one who has been signed in since.
+    """
 
     row: OutboxRow
     conversation_id: ConversationId
@@ -215,11 +218,12 @@ def claim_turn(tx: Tx, owner: str, now: datetime, lease: timedelta) -> Turn | No
     )
     if leased is None:
         return None
+    found = read_row(row)
     turn = Turn(
-        row=read_row(row),
+        row=found,
         conversation_id=row["conversation_id"],
         run_id=row["run_id"],
-        customer_id=row["customer_id"],
+        customer_id=None if found.body.get("by_visitor") else row["customer_id"],
         fence=leased["fence"],
     )
     if tx.change(_COUNT_TRY, row_id=row["id"]) != 1:

@@ -54,16 +54,20 @@ def receive(
     client_id: str,
     text: str,
     language: Language | None = None,
+    *,
+    by_visitor: bool = False,
 ) -> SentMessage:
     """Store a message and queue its run; the same `client_id` again returns the first answer.
 
-    `language` is the one the customer has chosen since, None where they chose none.
+    `language` is the one the customer has chosen since, None where they chose none. What a visitor
+    wrote is answered to a visitor, whoever signs in before it is.
     The first message after a question of the team is the answer to it (reply.py).
 
     Raises InvalidInput for empty or too long text and LookupError for an unknown conversation.
     """
     _check(text)
-    sent, for_staff = _store(desk, conversation_id, client_id, text, language)
+    started_by: Payload = {"by_visitor": True} if by_visitor else {}
+    sent, for_staff = _store(desk, conversation_id, client_id, text, language, started_by)
     desk.wake(Lane.TURN)
     if for_staff:
         desk.wake(Lane.SLACK)
@@ -102,6 +106,7 @@ def _store(
     client_id: str,
     text: str,
     language: Language | None,
+    started_by: Payload,
 ) -> tuple[SentMessage, bool]:
     """Return where the message landed, and whether the team is to read it in Slack."""
     with desk.store.transaction() as tx:
@@ -151,7 +156,7 @@ def _store(
                 lane="turn",
                 kind="message",
                 key=f"message:{message_id}",
-                body={} if answers is None else {"answers": answers},
+                body=started_by if answers is None else {**started_by, "answers": answers},
                 conversation_id=conversation_id,
                 run_id=run_id,
             ),

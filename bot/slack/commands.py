@@ -84,9 +84,10 @@ def read_command(typed: str) -> Command:
     """Return what was meant; whatever is not exactly one of the commands is answered by help."""
     words = unescape(typed).split()
     verb = words[0].lower() if words else ""
-    if verb == "reply" and len(words) > len(("reply", "ID")):
-        # The rest as it was written, line breaks and all.
-        return Reply(words[1], spoken(typed).strip().split(maxsplit=2)[2])
+    # The rest as it was written, line breaks and all.
+    said = spoken(typed).strip().split(maxsplit=2)
+    if verb == "reply" and len(said) == len(("reply", "ID", "TEXT")):
+        return Reply(said[1], said[2])
     if verb == "show" and len(words) == len(("show", "ID")):
         return Show(words[1])
     known = _ALONE.get(verb)

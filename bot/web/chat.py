@@ -154,7 +154,14 @@ def send_message(context: Context, conversation: OwnConversation, body: SendMess
         words = f"A message holds at most {MAX_MESSAGE_CHARACTERS} characters."
         raise Problem(413, "too_large", words)
     language = None if body.language is None else language_of(body.language)
-    sent = receive.receive(context.desk, conversation.id, str(body.client_id), body.text, language)
+    sent = receive.receive(
+        context.desk,
+        conversation.id,
+        str(body.client_id),
+        body.text,
+        language,
+        by_visitor=conversation.customer_id is None,
+    )
     context.hub.poke()
     return {"message_id": sent.message_id, "run_id": sent.run_id, "seq": sent.seq}
 

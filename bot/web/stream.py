@@ -20,8 +20,9 @@ _MOST_SEQ_DIGITS = 18
 def resume_after(last_event_id: str | None, after: int, newest: int) -> int:
     """Return the seq after which to go on; a Last-Event-ID that no event has counts as none.
 
-    `newest` is the log's last seq.
+    `newest` is the log's last seq, beyond which nobody can be.
     """
+    after = min(after, newest)
     text = (last_event_id or "").strip()
     if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_SEQ_DIGITS):
         return after

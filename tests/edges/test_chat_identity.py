@@ -116,11 +116,17 @@ def test_a_visitor_may_ask_and_gets_no_money_before_the_shop_vouches_for_them(we
     assert "sign in" in says(claims, visitor, with_id(1)).lower()
     assert not any(web.story.all(status) for status in Status)
     says("What is your return policy?", visitor, with_id(2))
+    # Not even what they wrote a moment before, when nobody had the time to answer.
+    queued = {"client_id": with_id(4), "text": "Refund $20 on ORD-1001!"}
+    assert web.post(f"{chat}/messages", queued, visitor).status_code == 202
 
     attached = web.post(f"{chat}/attach", {"anonymous_token": token}, web.customer("cus_clara"))
     assert attached.status_code == 200
     kept = [f["data"] for f in web.story.facts() if f["type"] == "conversation.attached"]
     assert kept == [{"conversation_id": opened["conversation_id"], "customer_id": "cus_clara"}]
+    while take_turn(desk):
+        pass
+    assert not any(web.story.all(status) for status in Status)
     says("Refund $20 on ORD-1001, please", web.customer("cus_clara"), with_id(3))
     (made,) = (one for status in Status for one in web.story.all(status))
     assert (made.customer_id, str(made.amount)) == ("cus_clara", "20.00 USD")

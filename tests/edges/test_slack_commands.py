@@ -16,6 +16,7 @@ from bot.slack.commands import (
     Help,
     Mine,
     Pending,
+    Reply,
     Show,
     Stats,
     read_command,
@@ -80,6 +81,10 @@ def paid(story: SlackStory, approval: Approval) -> Approval:
         ("show", Help("show")),
         ("show a b", Help("show a b")),
         ("pending please", Help("pending please")),
+        ("reply ABC123  so\nbe it", Reply("ABC123", "so\nbe it")),
+        ("reply ABC123", Help("reply ABC123")),
+        # Nothing of it can be read.
+        ("reply ABC123 < >", Help("reply ABC123 < >")),
         ("mine <@U07ANARIBEI|ana>", Help("mine <@U07ANARIBEI|ana>")),
         ("refund &lt;all&gt; &amp;amp;", Help("refund <all> &amp;")),
     ],

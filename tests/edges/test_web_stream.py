@@ -148,6 +148,21 @@ def test_a_mark_that_no_event_has_starts_from_the_question(tmp_path: Path, mark:
             assert Stream(answer).event()["seq"] == 2
 
 
+def test_who_asks_for_what_is_to_come_keeps_nobody_from_it(web: Web) -> None:
+    """A client may know more than the log, as after a restored database."""
+    clara = web.customer("cus_clara")
+    chat = web.opens(clara)
+    adds(web, chat, "one")
+    headers = clara(accept="text/event-stream")
+    with web.client.stream("GET", f"{chat}/events?after=1000", headers=headers) as answer:
+        ahead = Stream(answer)
+        assert ahead.live() == ("status", {"status": "idle"})
+        with listening(web, chat, clara) as stream:
+            assert stream.event()["seq"] == 1
+            adds(web, chat, "two")
+            assert stream.event()["seq"] == ahead.event()["seq"] == 2
+
+
 def test_a_poke_is_enough(store: Store, clock: HandClock, ids: CountingIds) -> None:
     hub = Hub(StoredLogs(store), interval_s=ONE_HOUR_S)
     with running_web(store, clock, ids, hub=hub) as web:

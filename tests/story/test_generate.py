@@ -15,7 +15,9 @@ from agent.domain.conversation import RunState
 from agent.domain.deadlines import TURN_LEASE
 from agent.domain.errors import ModelUnavailable
 from agent.domain.ids import ConversationId, RunId
+from agent.domain.roles import Role
 from agent.ports import ChatAnswer, ChatRequest, Live
+from agent.steps.execute import execute_due
 from agent.steps.generate import Stopped, generate
 from agent.steps.receive import receive, stop
 from agent.steps.turn import take_turn
@@ -133,6 +135,33 @@ def test_what_was_said_until_stop_stays_and_the_rest_goes_on(story: Story) -> No
         "Your other order is",
         "hello?",
     ]
+
+
+def test_stop_keeps_no_outcome_from_the_customer(story: Story) -> None:
+    """The money moved, whatever was pressed: before its words, and while they come."""
+    chat = story.opens_chat(owner_of(story, "ORD-1001"))
+    story.asks_refund(chat, "160.00")
+    story.approves(story.hire("ana", Role.REFUND_APPROVER), story.only(Status.PENDING))
+    execute_due(story.desk)
+    stop(story.desk, chat)
+    with answering(story) as answer:
+        answer.comes_to("Your refund ")
+        stop(story.desk, chat)
+        looked = leased_until(story)
+        story.clock.advance(seconds=30)
+        # It is looked for Stop as often as the lease is renewed.
+        eventually(lambda: leased_until(story) != looked, "look")
+        answer.comes_to("has been paid.")
+        answer.model.ends()
+        answer.is_over()
+    assert last(story, chat) == (
+        "message",
+        {"role": "agent", "text": "Your refund has been paid.", "finish": "complete"},
+    )
+    # That press is used up: what is asked next is answered.
+    story.model.says("Here I am.")
+    story.says(chat, "hello?")
+    assert story.agent_words(chat)[-1] == "Here I am."
 
 
 def test_stop_before_the_first_word_leaves_no_empty_answer(story: Story) -> None:
