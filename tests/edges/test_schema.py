@@ -9,7 +9,8 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, literal, select, text
+from sqlalchemy import table as sql_table
 
 from agent.domain.audit import AuditType
 from storage import audit, schema
@@ -38,6 +39,53 @@ def test_the_migrations_lead_back_and_forth(database_url: str) -> None:
         command.downgrade(schema.configuration(connection), "base")
     assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
     assert schema.upgrade(engine) == schema.newest()
+    assert schema.upgrade(engine) == schema.newest()
+    engine.dispose()
+
+
+def test_the_way_back_leaves_nothing_that_the_version_before_cannot_read(
+    database_url: str,
+) -> None:
+    engine = open_engine(database_url)
+    with engine.begin() as connection:
+        for table, values in (
+            (
+                "actors",
+                {"id": "act_1", "name": "Sam", "kind": "member", "active": 1, "created_at": 1},
+            ),
+            ("role_members", {"actor_id": "act_1", "role": "support_agent", "source": "fixed"}),
+            (
+                "conversations",
+                {"id": "cnv_1", "created_at": 1, "language": "de", "rating": 5, "rated_at": 2},
+            ),
+            (
+                "events",
+                {"conversation_id": "cnv_1", "seq": 1, "id": "msg_1", "type": "rating"}
+                | {"data": '{"score":5}', "at": 2},
+            ),
+            (
+                "alerts",
+                {"subject": "unattended:cnv_1:1", "kind": "unattended", "body": "{}"}
+                | {"opened_at": 1},
+            ),
+        ):
+            connection.execute(metadata.tables[table].insert(), values)
+        for number, kind in enumerate(("message", "customer_mail", "hand_off_line")):
+            row = {"id": f"out_{number}", "lane": "mail", "kind": kind, "key": f"k{number}"}
+            row |= {"body": "{}", "created_at": 1, "next_at": 1}  # type: ignore[dict-item]
+            connection.execute(metadata.tables["outbox"].insert(), row)
+        command.downgrade(schema.configuration(connection), "0004")
+        left = {
+            table: len(connection.execute(select(literal(1)).select_from(sql_table(table))).all())
+            for table in ("role_members", "conversations", "events", "alerts", "outbox")
+        }
+    assert left == {
+        "role_members": 0,
+        "conversations": 1,
+        "events": 0,
+        "alerts": 0,
+        "outbox": 1,
+    }
     assert schema.upgrade(engine) == schema.newest()
     engine.dispose()
 

@@ -16,6 +16,18 @@ _COLUMNS = (
     ("rated_at", sa.BigInteger()),
 )
 
+# What an earlier version would not know how to read.
+_UNKNOWN_BEFORE = (
+    "DELETE FROM outbox WHERE kind IN ('customer_mail','mail_line')",
+    "DELETE FROM outbox WHERE kind IN ('hand_off_update','hand_off_line')",
+    "DELETE FROM outbox WHERE about LIKE 'alert:unattended:%'",
+    "DELETE FROM slack_messages WHERE kind = 'hand_off'",
+    "DELETE FROM alerts WHERE kind = 'unattended'",
+    "DELETE FROM events WHERE type = 'rating'",
+    "DELETE FROM role_members WHERE role = 'support_agent'",
+    "DELETE FROM rosters WHERE role = 'support_agent'",
+)
+
 
 def upgrade() -> None:
     """Add the columns of conversations, and the table of mails to customers."""
@@ -100,7 +112,9 @@ def _create_hand_offs() -> None:
 
 
 def downgrade() -> None:
-    """Take them away again."""
+    """Take them away again, with what only this version can read."""
+    for statement in _UNKNOWN_BEFORE:
+        op.execute(statement)
     op.drop_index("ix_hand_offs_open", table_name="hand_offs")
     op.drop_table("hand_offs")
     op.drop_index("ix_customer_mails_conversation_id", table_name="customer_mails")
