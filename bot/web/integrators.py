@@ -8,6 +8,9 @@ from pathlib import Path
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from bot.web.widget_files import content_hash, widget_files
+from bot.web.widget_scripts import PAGE, PANEL
+
 _PAGE = Path(__file__).with_name("integrators.html")
 
 router = APIRouter(include_in_schema=False)
@@ -21,7 +24,15 @@ def integrators() -> HTMLResponse:
 
 @cache
 def _page() -> str:
-    return _PAGE.read_text("utf-8")
+    """Return the page, with the addresses and checksums of the files that this desk serves."""
+    page = _PAGE.read_text("utf-8").replace("{{hash}}", content_hash())
+    for name in (PAGE, PANEL):
+        page = page.replace(f"{{{{{name}}}}}", f"sha384-{_sha384(name)}")
+    return page
+
+
+def _sha384(name: str) -> str:
+    return base64.b64encode(hashlib.sha384(widget_files()[name].content).digest()).decode()
 
 
 @cache

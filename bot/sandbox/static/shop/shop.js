@@ -12,6 +12,16 @@ const picker = find("#customer");
 // Another page loads the chat from the desk's full address.
 lines.textContent = lines.textContent.replace('src="/', `src="${location.origin}/`);
 
+find("#copy").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(lines.textContent);
+    find("#copied").textContent = "Copied.";
+  } catch {
+    getSelection().selectAllChildren(lines);
+    find("#copied").textContent = "This browser does not let a page copy: the lines are selected.";
+  }
+});
+
 const customers = await getJson("/sandbox/shop/customers");
 picker.append(...customers.map(({ id, name }) => h("option", { value: id }, name)));
 let customer = null;
@@ -27,16 +37,6 @@ find("#account").addEventListener("submit", async (event) => {
   }
   // Before it has loaded there is nobody's chat in it that could stay.
   desk.reset?.();
-});
-
-find("#copy").addEventListener("click", async () => {
-  try {
-    await navigator.clipboard.writeText(lines.textContent);
-    find("#copied").textContent = "Copied.";
-  } catch {
-    getSelection().selectAllChildren(lines);
-    find("#copied").textContent = "This browser does not let a page copy: the lines are selected.";
-  }
 });
 
 function show(found) {
