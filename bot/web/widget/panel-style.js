@@ -11,8 +11,8 @@ panelStyle.replaceSync(`
 }
 .panel:focus { outline: 0; }
 @keyframes rise { from { opacity: 0; transform: translateY(10px); } }
-header { display: flex; align-items: center; gap: 4px; padding: 10px 10px 10px 18px; padding-inline: 18px 10px; border-block-end: 1px solid var(--edge); }
-header div { flex: 1; min-width: 0; }
+.head { display: flex; align-items: center; gap: 4px; padding: 10px 10px 10px 18px; padding-inline: 18px 10px; border-block-end: 1px solid var(--edge); }
+.head div { flex: 1; min-width: 0; }
 h2 { font-size: 16px; line-height: 1.3; }
 .connection { display: flex; align-items: center; gap: 6px; min-height: 18px; color: var(--soft); font-size: 13px; line-height: 18px; }
 .connection:not(:empty)::before { content: ""; flex: none; width: 8px; height: 8px; border-radius: 50%; background: light-dark(#b26a00, #f0b345); }

@@ -93,8 +93,9 @@ export class Panel {
       "section",
       { class: "panel", id: "panel", role, "aria-labelledby": "title", tabindex: "-1", hidden: true },
       h(
-        "header",
-        {},
+        // No header element: that is a landmark of the page.
+        "div",
+        { class: "head" },
         h("div", {}, title, this.state),
         this.ender,
         button({ class: "round close", click: this.close }, icon("close"), unseen(this.words.say("close"))),
