@@ -28,6 +28,8 @@ _GAP_S = 0.05
 # So many events of a conversation are kept for streams that lag behind; others read for themselves.
 _KEPT = 64
 _PAGE = 500
+# A browser has one stream however many tabs it has; a customer with more of them than this is none.
+_MOST_WATCHES = 128
 
 
 class Logs(Protocol):
@@ -106,7 +108,7 @@ class Channel:
     known: int | None = None
     is_thinking: bool | None = None
     lines: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    watches: set["Watch"] = field(default_factory=set)
+    watches: dict["Watch", None] = field(default_factory=dict)
 
     def ring(self) -> None:
         """Let every stream look."""
@@ -125,10 +127,16 @@ class Watch(Bell):
         """Start with everything up to `seen` sent."""
         super().__init__()
         self.seen = seen
+        self.is_over = False
         self.conversation_id = conversation_id
         self._hub = hub
         self._was_thinking: bool | None = None
         self._draft: Draft | None = None
+
+    def end(self) -> None:
+        """Let the stream end; its client comes back if there is one."""
+        self.is_over = True
+        self.ring()
 
     def stored(self) -> list[bytes] | None:
         """Return the events that the stream lacks; None where it has to read for itself."""
@@ -182,12 +190,18 @@ class Hub(Live):
     """
 
     def __init__(
-        self, logs: Logs, *, interval_s: float = _INTERVAL_S, gap_s: float = _GAP_S
+        self,
+        logs: Logs,
+        *,
+        interval_s: float = _INTERVAL_S,
+        gap_s: float = _GAP_S,
+        most_watches: int = _MOST_WATCHES,
     ) -> None:
-        """Keep where to look; nothing runs before `run`."""
+        """Keep where to look, and how many streams a conversation may have; `run` starts it."""
         self._logs = logs
         self.interval_s = interval_s
         self._gap_s = gap_s
+        self._most_watches = most_watches
         self._channels: dict[ConversationId, Channel] = {}
         self._drafts: dict[ConversationId, Draft] = {}
         self._number = 0
@@ -232,14 +246,20 @@ class Hub(Live):
 
     @contextmanager
     def watch(self, conversation_id: ConversationId, seen: int) -> Iterator[Watch]:
-        """Take a place for a stream that has sent everything up to `seen`."""
+        """Take a place for a stream that has sent everything up to `seen`.
+
+        Where a conversation has no place left, the stream that was there longest makes room.
+        """
         watch = Watch(self, conversation_id, seen)
         channel = self._channels.setdefault(conversation_id, Channel())
-        channel.watches.add(watch)
+        channel.watches[watch] = None
+        staying = [one for one in channel.watches if not one.is_over]
+        for one in staying[: -self._most_watches]:
+            one.end()
         try:
             yield watch
         finally:
-            channel.watches.discard(watch)
+            del channel.watches[watch]
             if not channel.watches:
                 del self._channels[conversation_id]
 

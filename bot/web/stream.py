@@ -49,7 +49,7 @@ async def event_stream(
 async def _follow(context: WebContext, watch: Watch) -> AsyncGenerator[bytes, None]:
     times, now = context.stream, asyncio.get_running_loop().time
     ends_at = now() + times.max_age_s
-    while not context.hub.closed and now() < ends_at:
+    while not (context.hub.closed or watch.is_over) and now() < ends_at:
         lines = watch.stored()
         if lines is None:
             # What was before, or so slow a line that the hub has let go of what it lacks.

@@ -291,6 +291,21 @@ def test_what_is_new_is_read_once_for_all_streams(
                 assert [late.event()["seq"] for _ in range(3)] == [1, 2, 3]
 
 
+def test_one_chat_has_room_for_so_many_streams_and_the_oldest_makes_it(
+    store: Store, clock: HandClock, ids: CountingIds
+) -> None:
+    hub = Hub(StoredLogs(store), most_watches=2)
+    with running_web(store, clock, ids, hub=hub) as web, ExitStack() as held:
+        clara = web.customer("cus_clara")
+        chat = web.opens(clara)
+        oldest, older, new = (held.enter_context(listening(web, chat, clara)) for _ in range(3))
+        assert new.live() == older.live() == ("status", {"status": "idle"})
+        oldest.rest()
+        adds(web, chat, "news")
+        assert new.event()["seq"] == older.event()["seq"] == 1
+        assert hub.open_streams == 2
+
+
 def test_an_answer_is_read_while_it_comes(store: Store, clock: HandClock, ids: CountingIds) -> None:
     model = Dictated()
     with running_web(store, clock, ids) as web, ExitStack() as held:
