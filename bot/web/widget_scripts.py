@@ -15,16 +15,15 @@ PAGE, PANEL = "desk.js", "panel.js"
 
 # A block comment is JSDoc and may stand inside a line; another has a line of its own.
 _COMMENTS = re.compile(r"/\*\*.*?\*/|^\s*//[^\n]*$", re.DOTALL | re.MULTILINE)
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 
 
 def served_texts() -> dict[str, str]:
     """Return the text of each file that is served, by its path."""
-    page = modules_of(PAGE)
-    panel = [name for name in modules_of(PANEL) if name not in page]
     return {
-        PAGE: _joined(page),
-        PANEL: _shared(page, panel) + _joined(panel),
+        PAGE: _joined(PAGE),
+        # Whole in itself: it may be loaded hours later than the other, from a newer desk.
+        PANEL: _joined(PANEL),
         **{f"locales/{path.name}": _dense(path) for path in sorted(FOLDER.glob("locales/*.json"))},
     }
 
@@ -36,19 +35,12 @@ def modules_of(name: str) -> tuple[str, ...]:
 
 def _walk(name: str) -> Iterator[str]:
     for found in _IMPORT.finditer(_script(name)):
-        yield from _walk(found[2])
+        yield from _walk(found[1])
     yield name
 
 
-def _shared(page: tuple[str, ...], panel: list[str]) -> str:
-    """Return the line with which the panel gets what the page has loaded."""
-    found = [one for name in panel for one in _IMPORT.finditer(_script(name)) if one[2] in page]
-    names = sorted({name.strip() for one in found for name in one[1].split(",")} - {""})
-    return f'import {{ {", ".join(names)} }} from "./{PAGE}";\n'
-
-
-def _joined(names: tuple[str, ...] | list[str]) -> str:
-    script = "".join(_IMPORT.sub("", _script(name)) for name in names)
+def _joined(name: str) -> str:
+    script = "".join(_IMPORT.sub("", _script(one)) for one in modules_of(name))
     lines = (line.strip() for line in _COMMENTS.sub("", script).splitlines())
     return "\n".join(line for line in lines if line) + "\n"
 

@@ -183,7 +183,7 @@ def test_words_that_nobody_ends_leave_the_screen(chromium: Browser) -> None:
     heard = """async (text) => {
       const { Log } = await import("data:text/javascript," + encodeURIComponent(text));
       const log = new Log();
-      const delta = { run_id: "run_1", offset: 0, text: "I thi" };
+      const delta = { run_id: "run_1", offset: 0, text: "I am" };
       log.hear({ type: "status", data: { status: "thinking" } });
       log.hear({ type: "delta", data: delta });
       const before = log.draft?.text;
@@ -194,6 +194,6 @@ def test_words_that_nobody_ends_leave_the_screen(chromium: Browser) -> None:
     }"""
     page = chromium.new_page()
     try:
-        assert page.evaluate(heard, module) == ["I thi", "I thi", None]
+        assert page.evaluate(heard, module) == ["I am", "I am", None]
     finally:
         page.close()
