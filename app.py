@@ -168,6 +168,7 @@ class DeskServer(WebServer):
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._rest.before()
+        self.hub.leave()
         # Both are bounded in time: envelopes under way are finished while the workers are.
         await asyncio.gather(
             asyncio.to_thread(self._jobs.stop), asyncio.to_thread(self._rest.hang_up)

@@ -35,6 +35,12 @@ class Unwatched(Live):
     def hide(self, conversation_id: ConversationId) -> None:
         """Do nothing."""
 
+    @property
+    @override
+    def is_over(self) -> bool:
+        """Return False: what ends such a desk ends its answers."""
+        return False
+
 
 UNWATCHED = Unwatched()
 

@@ -103,6 +103,10 @@ class Live(Protocol):
     def hide(self, conversation_id: ConversationId) -> None:
         """Show no more of it: the answer is about to be stored, or to begin anew."""
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether the process is about to end, and an answer under way with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class OrderLine:

@@ -5,6 +5,7 @@ DeskError
 │   └── InvalidPayload  the proposer mends the payload
 ├── Corrupt             nobody retries: on-call is told, the row is never executed
 ├── FenceLost           the worker stops: somebody else holds the conversation
+├── Leaving             the worker gives the turn back: the process is about to end
 ├── ModelUnavailable    the run is retried later; the customer is told so
 └── Unheard             the model ends: nobody waits for the rest of its answer
 """
@@ -39,6 +40,10 @@ class Corrupt(DeskError):
 
 class FenceLost(DeskError):
     """The conversation's lease was taken over; nothing more may be appended."""
+
+
+class Leaving(DeskError):
+    """The process is about to end: whoever comes next makes this answer."""
 
 
 class ModelUnavailable(DeskError):

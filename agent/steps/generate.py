@@ -7,7 +7,7 @@ from time import monotonic
 from agent.desk import Desk
 from agent.domain.conversation import MAX_ANSWER_CHARACTERS, storable
 from agent.domain.deadlines import TURN_LEASE
-from agent.domain.errors import ModelUnavailable, Unheard
+from agent.domain.errors import Leaving, ModelUnavailable, Unheard
 from agent.ports import ChatAnswer, ChatModel, ChatRequest, Live
 from storage import runs
 from storage.runs import Turn
@@ -100,7 +100,7 @@ def generate(
     """Let the model answer, show its words on `live` as they come, and keep the lease meanwhile.
 
     `places` is how many answers may be under way, abandoned ones counted. Raises ModelUnavailable,
-    and FenceLost when somebody else holds the conversation.
+    Leaving, and FenceLost when somebody else holds the conversation.
     """
     generation = _Generation(desk.model, request, places)
     generation.start()
@@ -122,6 +122,8 @@ def _follow(
             shown = said
             live.show(turn.conversation_id, turn.run_id, shown_text(said))
             generation.wait(_GAP_S)
+        if desk.live.is_over:
+            raise Leaving
         if monotonic() - looked_at < _LOOK_S:
             continue
         looked_at, now = monotonic(), desk.clock.now()

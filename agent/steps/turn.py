@@ -26,7 +26,7 @@ from agent.domain.conversation import (
 )
 from agent.domain.deadlines import REJECTIONS_COUNT_FOR, TURN_LEASE, backoff
 from agent.domain.decision import Refused
-from agent.domain.errors import FenceLost, InvalidInput, ModelUnavailable
+from agent.domain.errors import FenceLost, InvalidInput, Leaving, ModelUnavailable
 from agent.domain.ids import ApprovalId, CustomerId
 from agent.domain.languages import Language
 from agent.domain.payload import Payload
@@ -81,6 +81,8 @@ def take_turn(desk: Desk) -> bool:
             _drive(desk, turn)
     except FenceLost:
         log.info("turn of %s was taken over", turn.run_id)
+    except Leaving:
+        _leave(desk, turn)
     except Exception as failure:
         _let_go(desk, turn, f"{type(failure).__name__}: {failure}")
         raise
@@ -93,6 +95,13 @@ def _let_go(desk: Desk, turn: Turn, problem: str) -> None:
     with desk.store.transaction() as tx:
         runs.pause(tx, turn)
         outbox.retry(tx, turn.row.id, desk.clock.now() + wait, problem, ambiguous=False)
+
+
+def _leave(desk: Desk, turn: Turn) -> None:
+    """Give back a turn in the middle of an answer, to be driven by whoever comes next."""
+    with desk.store.transaction() as tx:
+        runs.release(tx, turn)
+        outbox.retry(tx, turn.row.id, desk.clock.now(), "the desk ended", ambiguous=False)
 
 
 def _drive(desk: Desk, turn: Turn) -> None:

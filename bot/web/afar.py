@@ -54,6 +54,12 @@ class Afar(Live):
         if told is not None:
             self._call(conversation_id, told[0], 0, "")
 
+    @property
+    @override
+    def is_over(self) -> bool:
+        """Return whether this process is about to end."""
+        return self._hub.is_over
+
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Hear the other replicas while the block lasts."""

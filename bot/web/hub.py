@@ -209,6 +209,17 @@ class Hub(Live):
         self._poked = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
+        self._is_over = False
+
+    def leave(self) -> None:
+        """Let answers under way go: the process is about to end. Streams stay open until then."""
+        self._is_over = True
+
+    @property
+    @override
+    def is_over(self) -> bool:
+        """Return whether the process is about to end."""
+        return self._is_over
 
     @property
     def open_streams(self) -> int:

@@ -49,7 +49,7 @@ class WebServer(uvicorn.Server):
             timeout_graceful_shutdown=_GRACEFUL_S,
         )
         super().__init__(config)
-        self._hub = hub
+        self.hub = hub
         self._stuck_s = stuck_s
 
     @override
@@ -62,7 +62,7 @@ class WebServer(uvicorn.Server):
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._hub.close()
+        self.hub.close()
         await super().shutdown(sockets)
 
 

@@ -34,6 +34,7 @@ class Shown(Live):
     """What a customer would see; `now` is the answer on the screen, None without one."""
 
     now: str | None = None
+    is_ending: bool = False
     seen: list[str] = field(default_factory=list)
 
     @override
@@ -46,6 +47,12 @@ class Shown(Live):
     def hide(self, conversation_id: ConversationId) -> None:
         """Note that nothing is shown any more."""
         self.now = None
+
+    @property
+    @override
+    def is_over(self) -> bool:
+        """Return whether the test lets the desk end."""
+        return self.is_ending
 
 
 @dataclass
@@ -175,6 +182,23 @@ def test_stop_before_the_first_word_leaves_no_empty_answer(story: Story) -> None
         assert newest_state(story) is RunState.DONE
         assert transcript(story, chat) == ["Stopped."]
         assert answer.screen.seen == []
+
+
+def test_a_desk_that_ends_leaves_its_answer_to_the_next(story: Story) -> None:
+    chat = story.opens_chat()
+    receive(story.desk, chat, "c1", "hello")
+    with answering(story) as answer:
+        answer.comes_to("I am ")
+        answer.screen.is_ending = True
+        answer.is_over()
+        answer.model.says("here")
+        assert answer.model.left.wait(10)
+    assert story.agent_words(chat) == []
+    assert leased_until(story) is None
+    # Nobody waits for a lease to run out.
+    story.model.says("I am the next one.")
+    story.rests()
+    assert story.agent_words(chat) == ["I am the next one."]
 
 
 def test_stop_is_heard_while_the_model_is_down(story: Story) -> None:
