@@ -76,12 +76,12 @@ def states(story: Story, row: Approval) -> list[tuple[str, str]]:
     return sorted((one.outcome, one.state) for one in found)
 
 
-def reads(story: Story, chat: ConversationId) -> None:
-    """Let the customer read all of a chat."""
+def reads(story: Story, chat: ConversationId, up_to: int | None = None) -> None:
+    """Let the customer read a chat, all of it where nothing else is said."""
     with story.desk.store.transaction() as tx:
         found = conversations.get(tx, chat)
         assert found is not None
-        conversations.mark_read(tx, chat, found.last_seq)
+        conversations.mark_read(tx, chat, found.last_seq if up_to is None else up_to)
 
 
 def paid(story: Story) -> Approval:
@@ -143,6 +143,17 @@ def test_reading_cancels_it_to_the_last_moment(story: Story) -> None:
     assert mails(replace(story, desk=replace(story.desk, shop=SlowShop(story.desk.store)))) == ()
     assert states(story, row) == [("executed", "read")]
     assert states(story, late) == [("rejected", "read")]
+
+
+@pytest.mark.parametrize(("behind", "mailed"), [(0, 0), (1, 1)])
+def test_the_chip_that_tells_it_is_what_has_to_be_read(
+    story: Story, behind: int, mailed: int
+) -> None:
+    row = paid(story)
+    told_at = [e.seq for e in story.log(row.conversation_id) if e.data.get("status") == "done"]
+    reads(story, row.conversation_id, told_at[-1] - behind)
+    story.clock.advance(seconds=301)
+    assert len(mails(story)) == mailed
 
 
 def test_both_chats_that_wait_are_one_mail_and_reading_one_is_enough(story: Story) -> None:
