@@ -36,7 +36,7 @@ from bot.web.chat_auth import (
     is_owner,
 )
 from bot.web.context import Context, WebContext
-from bot.web.limits import Limiter
+from bot.web.limits import Limiter, household
 from bot.web.params import ApprovalPath, is_id
 from bot.web.problems import Problem, not_found
 from bot.web.refusals import refusal
@@ -98,7 +98,7 @@ class Attach(Body):
 
 async def _from_address(request: Request) -> None:
     limiters: Limiters = request.app.state.limiters
-    limiters.address.take("" if request.client is None else request.client.host)
+    limiters.address.take("" if request.client is None else household(request.client.host))
 
 
 async def _of_customer(request: Request, caller: CallerIfAny) -> None:

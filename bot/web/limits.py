@@ -5,12 +5,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from ipaddress import IPv4Address, ip_address, ip_network
 from typing import NamedTuple
 
 from bot.web.problems import Problem
 
 _MOST_BUCKETS = 10_000
 _MINUTE_S = 60.0
+_IPV6_NETWORK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,18 @@ class RateLimits:
     messages_per_conversation: int = 30
     posts_per_customer: int = 60
     posts_per_address: int = 600
+
+
+def household(host: str) -> str:
+    """Return under what an address counts: of IPv6 the network, for nobody has one address only."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, IPv4Address):
+        return host
+    mapped = address.ipv4_mapped
+    return str(mapped or ip_network((address, _IPV6_NETWORK), strict=False))
 
 
 class _Bucket(NamedTuple):

@@ -214,6 +214,7 @@ def test_whoever_hurries_is_told_when_to_come_back(tmp_path: Path) -> None:
         late = sends(chat, 3)
         assert late.json()["code"] == "rate_limited"
         assert late.headers["retry-after"] == "30"
+        assert web.post(f"{chat}/rating", {"score": 5}, clara).status_code == 429
         assert sends(other, 1).status_code == 202
         web.story.clock.advance(seconds=29)
         assert sends(chat, 3).headers["retry-after"] == "1"
@@ -236,6 +237,11 @@ def test_one_address_opens_only_so_many(tmp_path: Path) -> None:
         assert [opens(**forwarded) for _ in range(4)] == [201, 201, 201, 429]
         assert opens(**{"x-forwarded-for": "198.51.100.1, 203.0.113.7"}) == 429
         assert opens(**{"x-forwarded-for": "203.0.113.8"}) == 201
+        # Whoever has one address of IPv6 has 2**64 of them.
+        homes = [opens(**{"x-forwarded-for": f"2001:db8:1:2::{n}"}) for n in range(1, 5)]
+        assert homes == [201, 201, 201, 429]
+        assert opens(**{"x-forwarded-for": "2001:db8:1:3::1"}) == 201
+        assert opens(**{"x-forwarded-for": "::ffff:203.0.113.7"}) == 429
 
 
 def test_one_customer_makes_only_so_much_from_anywhere(tmp_path: Path) -> None:

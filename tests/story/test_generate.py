@@ -21,7 +21,7 @@ from agent.steps.execute import execute_due
 from agent.steps.generate import Stopped, generate
 from agent.steps.receive import receive, stop
 from agent.steps.turn import take_turn
-from storage import runs
+from storage import conversations, runs
 from storage.times import from_micros
 from tests.story.orders import owner_of
 from tests.support.desk import Story
@@ -109,6 +109,11 @@ def leased_until(story: Story) -> datetime | None:
     return None if row is None else from_micros(row["lease_until"])
 
 
+def thinks(story: Story, chat: ConversationId) -> bool:
+    with story.desk.store.transaction(write=False) as tx:
+        return conversations.standings(tx, [chat])[chat].is_thinking
+
+
 def is_held_anew(story: Story) -> bool:
     return leased_until(story) == story.clock.now() + TURN_LEASE
 
@@ -149,7 +154,9 @@ def test_stop_keeps_no_outcome_from_the_customer(story: Story) -> None:
     chat = story.opens_chat(owner_of(story, "ORD-1001"))
     story.asks_refund(chat, "160.00")
     story.approves(story.hire("ana", Role.REFUND_APPROVER), story.only(Status.PENDING))
+    assert not thinks(story, chat)
     execute_due(story.desk)
+    assert thinks(story, chat)
     stop(story.desk, chat)
     with answering(story) as answer:
         answer.comes_to("Your refund ")
@@ -165,6 +172,7 @@ def test_stop_keeps_no_outcome_from_the_customer(story: Story) -> None:
         "message",
         {"role": "agent", "text": "Your refund has been paid.", "finish": "complete"},
     )
+    assert not thinks(story, chat)
     # That press is used up: what is asked next is answered.
     story.model.says("Here I am.")
     story.says(chat, "hello?")

@@ -105,7 +105,7 @@ def test_a_person_writes_and_the_agent_is_silent_until_it_is_given_back(
     story.says(chat, "hello?")
     # Until somebody has come the agent goes on answering, and people read along.
     assert lines(story) == ["A colleague will come.", "hello?", story.agent_words(chat)[-1]]
-    said(story, chat, "Hello, Sam here.")
+    said(story, chat, "Hello, Sam here.", key="k")
     _, conversation = stands(story, chat)
     assert (conversation.attended_name, conversation.handed_off) == ("Sam", True)
     asked, words = len(story.model.asked), story.agent_words(chat)
@@ -121,7 +121,7 @@ def test_a_person_writes_and_the_agent_is_silent_until_it_is_given_back(
     silent = [f["data"] for f in story.facts() if f["type"] == "agent.silent"]
     assert silent == [{"attended_by": conversation.attended_by, "kind": "message"}]
     # Another person may write as well; whoever came first goes on attending.
-    said(story, chat, "We send a new one.", ANA)
+    said(story, chat, "We send a new one.", ANA, key="k")
     assert stands(story, chat)[1].attended_name == "Sam"
     assert lines(story)[3:] == [
         "Sam answers here now.",
