@@ -79,7 +79,8 @@ async function listen(source, signal, backoff) {
         source.state("live");
       }
       if (event) {
-        backoff.attempts = 0;
+        // What is only live comes with every new stream, good or bad.
+        backoff.attempts = event.seq ? 0 : backoff.attempts;
         source.take(event);
       }
     });
