@@ -14,7 +14,6 @@ export class Log {
   isThinking = false;
   /** Who of the team answers instead of the assistant. @type {string | null} */
   attendedBy = null;
-  isWaiting = false;
   /** @type {number | null} */
   rating = null;
   /** The answer so far. @type {{run_id: string, text: string} | null} */
@@ -49,7 +48,6 @@ export class Log {
         this.pending.delete(data.approval_id);
       }
     } else if (type === "hand_off") {
-      this.isWaiting = data.state === "waiting";
       this.attendedBy = data.state === "joined" ? data.by : null;
       this.isThinking &&= this.attendedBy === null;
     } else if (type === "status") {
