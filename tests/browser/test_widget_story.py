@@ -88,7 +88,9 @@ def test_nothing_of_a_customer_is_left_for_the_next(street: Street, chromium: Br
         tab.asks(f"It is Ben: {SECRET_WORDS}", SECRET_WORDS)
         tab.says("REFUND ORD-1008 129.00 USD")
         expect(tab.chips("pending", "129.00 USD")).to_be_visible()
+        expect(tab.turns("agent")).to_have_count(2)
         tab.composer.fill("something half written")
+        tab.until(lambda: _has_read_all(street, "cus_ben"), "that Ben has read all")
         approval_id = pending_of(street, "cus_ben")["id"]
         conversation_id = conversation_of(street, "cus_ben")["conversation_id"]
         known = (SECRET_WORDS, "cus_ben", conversation_id, approval_id, "ORD-1008", "half written")
@@ -153,3 +155,8 @@ def test_a_visitor_asks_and_signs_in_later(street: Street, chromium: Browser) ->
         tab.chips("pending").get_by_role("button", name="Withdraw request").click()
         expect(tab.chips("withdrawn", "58.00 USD")).to_be_visible()
         visitor.stays_at_home()
+
+
+def _has_read_all(street: Street, customer_id: str) -> bool:
+    one = conversation_of(street, customer_id)
+    return bool(one["read_seq"] == one["last_seq"])
