@@ -34,6 +34,14 @@ class Stream:
         self.answer = answer
         self._lines = answer.iter_lines()
 
+    def news(self) -> dict[str, str]:
+        """Return the next block that is no comment; fails where none comes for two heartbeats."""
+        for _ in range(2):
+            while (fields := self.block()) != {"": "still here"}:
+                if "data" in fields:
+                    return fields
+        raise AssertionError("nothing came")
+
     def block(self) -> dict[str, str]:
         """Return the fields of the next block; a comment has the name ''."""
         fields: dict[str, str] = {}
@@ -46,7 +54,7 @@ class Stream:
 
     def event(self) -> dict[str, Any]:
         """Return the next stored event; comments and what is live only are left out."""
-        while "id" not in (fields := self.block()):
+        while "id" not in (fields := self.news()):
             pass
         event: dict[str, Any] = json.loads(fields["data"])
         assert fields["id"] == str(event["seq"])
@@ -54,8 +62,7 @@ class Stream:
 
     def live(self) -> tuple[str, Any]:
         """Return the next thing that is live only, by its type; fails for a stored event."""
-        while "data" not in (fields := self.block()):
-            pass
+        fields = self.news()
         assert "id" not in fields, fields
         line: dict[str, Any] = json.loads(fields["data"])
         assert set(line) == {"type", "data"}
