@@ -79,10 +79,10 @@ def hand_off_line(hand_off: HandOff, body: Payload) -> Note:
     return Note(blocks, fallback(f"{who}: {clip(shown, _FALLBACK)}"))
 
 
-def reply_view(hand_off: HandOff, entries: Sequence[Entry], initial: str = "") -> Block:
+def reply_view(hand_off: HandOff, entries: Sequence[Entry]) -> Block:
     """Return the form for an answer, below what was said last."""
     said = [block for entry in entries for block in entry]
-    element = typed(TEXT_MAX, focus=True, initial=initial)
+    element = typed(TEXT_MAX, focus=True)
     return modal(
         View.REPLY,
         "Reply",

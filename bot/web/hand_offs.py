@@ -17,7 +17,7 @@ from bot.web.bodies import Body, Nothing, StrictRoute
 from bot.web.context import Context, WebContext
 from bot.web.params import ConversationPath, Limit
 from bot.web.refusals import refusal
-from bot.web.staff import Known, Reader, Staff
+from bot.web.staff import Helper, Known, Staff
 from storage import hand_offs
 
 router = APIRouter(prefix="/conversations", tags=["hand-offs"], route_class=StrictRoute)
@@ -31,7 +31,7 @@ class Reply(Body):
 
 
 @router.get("")
-def list_hand_offs(context: Context, _staff: Reader, limit: Limit = 50) -> JsonObject:
+def list_hand_offs(context: Context, _staff: Helper, limit: Limit = 50) -> JsonObject:
     """List the conversations that need a person or have one, whoever waits longest first."""
     with context.desk.store.transaction(write=False) as tx:
         found = hand_offs.still_open(tx, limit)

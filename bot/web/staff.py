@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from agent.domain.roles import Actor, ActorKind, Identity
+from agent.domain.roles import Actor, ActorKind, Identity, Role
 from agent.steps.receive import token_hash
 from bot.web.context import Context
 from bot.web.problems import Problem
@@ -43,10 +43,21 @@ def _known(context: Context, credentials: Credentials) -> Staff:
 Known = Annotated[Staff, Depends(_known)]
 
 
-async def _reader(staff: Known) -> Staff:
+async def _helper(staff: Known) -> Staff:
     # Any role will do, however old its proof: reading pays nothing.
     if staff.actor.kind is ActorKind.GUEST or not staff.actor.roles():
         raise Problem(403, "not_allowed", "Reading needs a role at the desk.")
+    return staff
+
+
+# Whoever may answer customers, and so may read who needs a person.
+Helper = Annotated[Staff, Depends(_helper)]
+
+
+async def _reader(staff: Helper) -> Staff:
+    # Who answers customers alone has nothing to do with what others decide.
+    if staff.actor.roles() == {Role.SUPPORT}:
+        raise Problem(403, "not_allowed", "Reading needs a role that decides, or on call.")
     return staff
 
 

@@ -40,6 +40,7 @@ def promised(web: Web) -> ConversationId:
 def test_a_person_answers_over_http(web: Web) -> None:
     chat, sam = promised(web), web.staff("sam", Role.SUPPORT)
     path = f"/conversations/{chat}"
+    assert web.get("/approvals", sam).json()["code"] == "not_allowed"
     waiting = web.get("/conversations", sam).json()
     assert waiting["total"] == 1
     (shown,) = waiting["items"]

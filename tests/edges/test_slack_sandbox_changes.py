@@ -138,7 +138,7 @@ def test_user_groups_have_other_members_or_are_switched_off(slack: Slack) -> Non
     slack.act("/groups", 204, group="refund-approvers", is_disabled=True)
     assert slack.error_code("usergroups.users.list", usergroup="S07APPROVERS") == "no_such_subteam"
     handles = {group["handle"] for group in slack.client.usergroups_list()["usergroups"]}
-    assert handles == {"refund-managers", "oncall"}
+    assert handles == {"refund-managers", "oncall", "support-agents"}
     everyone = slack.client.usergroups_list(include_disabled=True)["usergroups"]
     assert [g["handle"] for g in everyone if g["date_delete"]] == ["refund-approvers"]
     assert slack.act("/groups", 404, group="nobody")["code"] == "no_such_subteam"

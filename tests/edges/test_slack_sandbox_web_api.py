@@ -439,6 +439,7 @@ def test_user_groups_have_the_members_of_the_roles(slack: Slack) -> None:
         "refund-approvers": 2,
         "refund-managers": 2,
         "oncall": 1,
+        "support-agents": 1,
     }
     assert groups[0]["users"] == list(USER_GROUPS[0].members)
     assert "users" not in slack.client.usergroups_list()["usergroups"][0]
