@@ -60,7 +60,7 @@ class ShopSite(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     @override
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: object, _client: object) -> None:
         """Say nothing of browsers that hang up."""
 
 

@@ -48,7 +48,7 @@ class TalkingModel(ThreadingHTTPServer):
             pass
 
     @override
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: object, _client: object) -> None:
         """Say nothing of desks that hang up."""
 
 
