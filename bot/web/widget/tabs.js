@@ -53,8 +53,10 @@ export class Tabs {
     const led = isShared
       ? navigator.locks.request(this.name, isNow ? { steal: true } : { signal: turn.signal }, lead)
       : lead();
+    // Where locks are forbidden there is nobody to share with.
+    const ended = led.catch((error) => (error.name === "AbortError" ? undefined : lead()));
     // Another tab has taken the lead: stand again, behind it.
-    void led.catch(() => {}).then(() => {
+    void ended.then(() => {
       if (this.#turn === turn) {
         this.rest();
         if (isShared && !document.hidden) {
