@@ -349,6 +349,10 @@ export class Session {
 
   /** @param {any} event @param {boolean} isLive */
   #hearEvent(event, isLive) {
+    if (!this.id) {
+      // Another tab knows more already; this one will read all of it.
+      return;
+    }
     if (event.seq === undefined) {
       this.log.hear(event);
     } else if (isLive && event.seq > this.log.lastSeq + 1) {
