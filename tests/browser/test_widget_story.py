@@ -13,6 +13,7 @@ from tests.browser.shopper import (
 )
 from tests.support.outside import eventually
 
+MARKUP = "<b onclick=ran()>bold</b> <img src=https://evil.example/p.png>"
 SECRET_WORDS = "my neighbour must never read this"
 
 
@@ -160,3 +161,39 @@ def test_a_visitor_asks_and_signs_in_later(street: Street, chromium: Browser) ->
 def _has_read_all(street: Street, customer_id: str) -> bool:
     one = conversation_of(street, customer_id)
     return bool(one["read_seq"] == one["last_seq"])
+
+
+def test_a_person_of_the_team_takes_over_in_the_chat(street: Street, chromium: Browser) -> None:
+    with shopping(street, chromium, "cus_priya") as priya:
+        tab = priya.tab().opens()
+        tab.says("PERSON she asks for one")
+        expect(tab.log).to_contain_text("A person from our team has been asked to join.")
+        chat = conversation_of(street, "cus_priya")["conversation_id"]
+
+        replies(street, chat, f"Hello Priya, {MARKUP}")
+        staff = tab.turns("staff", "Hello Priya")
+        expect(staff).to_contain_text("Sam Whitfield")
+        expect(staff).to_contain_text(MARKUP)
+        expect(staff.locator("img, b")).to_have_count(0)
+        expect(tab.widget.locator(".connection")).to_contain_text("Sam Whitfield")
+
+        # From now on the agent says nothing.
+        asked, told = street.model.asked, tab.turns("agent").count()
+        tab.says("ECHO the agent must not say this")
+        replies(street, chat, "It is on its way.")
+        expect(tab.turns("staff", "It is on its way.")).to_have_count(1)
+        expect(tab.turns("agent")).to_have_count(told)
+        expect(tab.button("Stop")).to_be_hidden()
+        assert street.model.asked == asked
+        tab.page.reload()
+        expect(tab.turns("staff")).to_have_count(2)
+        expect(tab.widget.locator(".connection")).to_contain_text("Sam Whitfield")
+        priya.stays_at_home()
+
+
+def replies(street: Street, conversation_id: str, words: str) -> None:
+    """Let Sam of the team answer from Slack."""
+    text = f"reply {conversation_id[-6:]} {words}"
+    command = {"user": "sam", "command": "/refunds", "text": text}
+    answer = street.desk.post("/sandbox/slack/command", command)
+    assert answer.status_code == httpx.codes.OK, answer.text

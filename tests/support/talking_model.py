@@ -12,17 +12,18 @@ from typing_extensions import override
 from tests.support.outside import PATIENCE_S
 
 KEY, MODEL = "sk-talking-0123456789", "gpt-talking"
-ASKED = "It needs a quick review by our team."
+ASKED, PASSED_ON = "It needs a quick review by our team.", "Somebody will be with you."
 
 JsonObject = dict[str, Any]
 
 
 class TalkingModel(ThreadingHTTPServer):
-    """Understands three sentences, and repeats every other.
+    """Understands four sentences, and repeats every other.
 
     - `REFUND <order> <amount> <currency>` proposes a refund.
     - `SLOWLY <words>` says one word after the other, each as the test lets it: `steps.release()`.
     - `ECHO <anything>` says just that.
+    - `PERSON <reason>` hands the conversation to the team.
 
     `asked` counts the requests, `spoken` the words of slow answers that have left.
     """
@@ -131,7 +132,8 @@ def _completion(kind: str, **choice: object) -> JsonObject:
 def _answer(messages: list[JsonObject]) -> JsonObject:
     last = messages[-1]
     if last["role"] == "tool":
-        return {"role": "assistant", "content": ASKED}
+        is_passed_on = messages[-2]["tool_calls"][0]["function"]["name"] == "hand_off"
+        return {"role": "assistant", "content": PASSED_ON if is_passed_on else ASKED}
     if last["role"] == "system":
         return {"role": "assistant", "content": "That is settled now."}
     word, _, rest = str(last["content"]).partition(" ")
@@ -140,6 +142,9 @@ def _answer(messages: list[JsonObject]) -> JsonObject:
             return {"role": "assistant", "content": None, "tool_calls": [_refund(rest, messages)]}
         case "SLOWLY":
             return {"role": "assistant", "slowly": rest.split()}
+        case "PERSON":
+            call = _call("hand_off", {"reason": rest}, messages)
+            return {"role": "assistant", "content": None, "tool_calls": [call]}
         case "ECHO":
             return {"role": "assistant", "content": rest}
         case _:
@@ -156,7 +161,11 @@ def _refund(words: str, messages: list[JsonObject]) -> JsonObject:
         "reason": "It arrived broken.",
         "confidence": "0.97",
     }
-    function = {"name": "issue_refund", "arguments": json.dumps(arguments)}
+    return _call("issue_refund", arguments, messages)
+
+
+def _call(tool: str, arguments: JsonObject, messages: list[JsonObject]) -> JsonObject:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
     return {"id": f"call_{len(messages)}", "type": "function", "function": function}
 
 
