@@ -108,25 +108,6 @@ _STOP = (
     )
     .values(stop_requested=1)
 )
-_STOP_TURN = (
-    update(conversations)
-    .where(
-        conversations.c.id == bindparam("conversation"),
-        or_(
-            conversations.c.lease_owner.is_not(None),
-            exists(
-                select(text("1"))
-                .select_from(outbox)
-                .where(
-                    outbox.c.conversation_id == conversations.c.id,
-                    outbox.c.lane == "turn",
-                    outbox.c.kind == "message",
-                )
-            ),
-        ),
-    )
-    .values(stop_requested=1)
-)
 _HURRY_TURN = (
     update(outbox)
     .where(
@@ -373,7 +354,7 @@ def stop_turn(tx: Tx, conversation_id: ConversationId, now: datetime) -> None:
 
     The caller holds the conversation: else the turn might end meanwhile, and the next one instead.
     """
-    tx.change(_STOP_TURN, conversation=conversation_id)
+    request_stop(tx, conversation_id)
     tx.change(_HURRY_TURN, conversation=conversation_id, now=to_micros(now))
 
 
