@@ -100,7 +100,7 @@ def _let_go(desk: Desk, turn: Turn, problem: str) -> None:
 def _leave(desk: Desk, turn: Turn) -> None:
     """Give back a turn in the middle of an answer, to be driven by whoever comes next."""
     with desk.store.transaction() as tx:
-        runs.release(tx, turn)
+        runs.pause(tx, turn)
         outbox.retry(tx, turn.row.id, desk.clock.now(), "the desk ended", ambiguous=False)
 
 

@@ -16,7 +16,7 @@ from agent.domain.deadlines import TURN_LEASE
 from agent.domain.errors import ModelUnavailable
 from agent.domain.ids import ConversationId, RunId
 from agent.domain.roles import Role
-from agent.ports import ChatAnswer, ChatRequest, Live
+from agent.ports import ChatAnswer, ChatRequest, Hear, Live, unheard
 from agent.steps.execute import execute_due
 from agent.steps.generate import Stopped, generate
 from agent.steps.receive import receive, stop
@@ -207,6 +207,26 @@ def test_a_desk_that_ends_leaves_its_answer_to_the_next(story: Story) -> None:
     story.model.says("I am the next one.")
     story.rests()
     assert story.agent_words(chat) == ["I am the next one."]
+
+
+def test_stop_in_the_last_moment_of_a_desk_is_heard_by_the_next(story: Story) -> None:
+    chat = story.opens_chat()
+
+    class Pressed(Dictated):
+        """A model in whose answer the customer presses Stop, while the desk ends."""
+
+        @override
+        def complete(self, request: ChatRequest, hear: Hear = unheard) -> ChatAnswer:
+            stop(story.desk, chat)
+            screen.is_ending = True
+            return super().complete(request, hear)
+
+    model, screen = Pressed(), Shown()
+    receive(story.desk, chat, "c1", "hello")
+    assert take_turn(replace(story.desk, model=model, live=screen))
+    model.ends()
+    story.rests()
+    assert last(story, chat) == ("status", {"status": "stopped"})
 
 
 def test_stop_is_heard_while_the_model_is_down(story: Story) -> None:
