@@ -16,14 +16,15 @@ from storage.transaction import Tx
 
 
 def finish(tx: Tx, desk: Desk, current: Approval, record: Payload, now: datetime) -> Approval:
-    """Keep the provider's newest record of what was carried out; it is asked about no more.
+    """Keep the provider's final record of what it had accepted; it is asked about no more.
 
     Whoever was told that the money is on its way reads that it has been paid. The run heard of it
     when the provider accepted, and is not asked for words again. The caller holds the row.
     """
+    if not is_on_its_way(current):
+        # Its record stands; that the provider says the same again is no news.
+        return approvals.shift_locked(tx, current, None, wake_at=None)
     finished = approvals.shift_locked(tx, current, None, result=record, wake_at=None)
-    if not is_on_its_way(current) or is_on_its_way(finished):
-        return finished
     shown = show_chip(tx, desk, finished, now)
     owe_mail(tx, desk, finished, now, "", shown)
     if not finished.automatic:
