@@ -1,6 +1,8 @@
 """What the widget takes and says: typing, markup, ratings, languages, what stands in the way."""
 
 import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, Route, expect
 
@@ -8,6 +10,7 @@ from bot.web.widget_scripts import FOLDER
 from tests.browser.shopper import Street, Tab, approve, pending_of, shopping
 
 STREAM = "**/events"
+LONG_LOG = 2_000
 MARKUP = (
     "ECHO **bold** `code` [our rules](https://shop.example/a?b=1) https://desk.example/x.\n"
     "[go](javascript:alert(1)) [data](data:text/html,x) ![pic](https://evil.example/p.png)\n"
@@ -78,6 +81,34 @@ def test_a_proxy_that_keeps_the_stream_back_only_makes_it_slower(
         tab.asks("Is anybody there?", "You said: Is anybody there?")
         expect(tab.widget.locator(".connection")).to_have_text("Online")
         expect(tab.widget.locator(".typing")).to_be_hidden()
+        shows_a_long_log(tab)
+
+
+def shows_a_long_log(tab: Tab) -> None:
+    """Load a page onto 2,000 messages: they are laid out together, not one by one."""
+
+    def answer(route: Route) -> None:
+        after = int(parse_qs(urlsplit(route.request.url).query)["after"][0])
+        events = [long_ago(seq) for seq in range(after + 1, min(after + 500, LONG_LOG) + 1)]
+        allowed = {"Access-Control-Allow-Origin": tab.street.site.url}
+        route.fulfill(headers=allowed, json={"events": events, "last_seq": LONG_LOG})
+
+    devtools = tab.page.context.new_cdp_session(tab.page)
+    devtools.send("Performance.enable")
+    tab.page.route("**/events?after=*", answer)
+    tab.page.reload()
+    expect(tab.log.locator("[data-role]")).to_have_count(LONG_LOG)
+    expect(tab.turns("customer", f"number {LONG_LOG}.")).to_be_in_viewport()
+    metrics = devtools.send("Performance.getMetrics")["metrics"]
+    (layouts,) = (one["value"] for one in metrics if one["name"] == "LayoutCount")
+    assert 0 < layouts < LONG_LOG / 10
+
+
+def long_ago(seq: int) -> dict[str, Any]:
+    """Return one of very many messages, every other of them from the customer."""
+    role = ("customer", "agent")[seq % 2]
+    data = {"message_id": f"m{seq}", "role": role, "text": f"number {seq}.", "finish": "complete"}
+    return {"seq": seq, "at": "2026-03-01T10:00:00Z", "type": "message", "data": data}
 
 
 def test_what_the_desk_refuses_is_said_and_can_be_tried_again(

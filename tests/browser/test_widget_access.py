@@ -136,6 +136,8 @@ def stops_by_keyboard(tab: Tab) -> None:
     tabs_to(tab, lambda: is_focused(tab, ".stop"))
     keyboard.press("Enter")
     expect(tab.log).to_contain_text("Stopped. Your refund request is still with our team.")
+    # The button that had the focus is gone, and the place is not.
+    expect(tab.composer).to_be_focused()
 
 
 def withdraws_by_keyboard(tab: Tab) -> None:
@@ -151,11 +153,17 @@ def rates_and_leaves_by_keyboard(tab: Tab) -> None:
     tabs_to(tab, lambda: is_focused(tab, ".end"), back=True)
     keyboard.press("Enter")
     expect(tab.widget.get_by_role("radio").first).to_be_focused()
+    keyboard.press("Escape")
+    expect(tab.launcher).to_be_focused()
+    keyboard.press("Enter")
+    expect(tab.panel).to_be_focused()
+    tabs_to(tab, lambda: is_focused(tab, "input"))
     for _ in range(4):
         keyboard.press("ArrowRight")
     tabs_to(tab, lambda: is_focused(tab, ".main"))
     keyboard.press("Enter")
     expect(tab.log).to_contain_text("You rated this chat 5 of 5. Thank you!")
+    expect(tab.composer).to_be_focused()
     tabs_to(tab, lambda: is_focused(tab, ".close"))
     keyboard.press("Enter")
     expect(tab.panel).to_be_hidden()

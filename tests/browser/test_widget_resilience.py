@@ -188,6 +188,18 @@ def test_what_is_written_at_once_arrives(street: Street, chromium: Browser) -> N
         expect(tab.turns("agent", "You said: In the first instant")).to_have_count(1)
         assert said(street, "cus_clara", "instant") == ["In the first instant"]
 
+        # A browser that keeps nothing for a page refuses it locks and storage, at once.
+        clara.context.add_init_script(
+            """const refused = () => { throw new DOMException("Denied", "SecurityError"); };
+            if (navigator.locks) navigator.locks.request = async () => refused();
+            for (const name of ["localStorage", "sessionStorage"]) {
+              Object.defineProperty(window, name, { get: refused });
+            }"""
+        )
+        kept = clara.tab().opens()
+        expect(kept.turns("customer", "In the first instant")).to_have_count(1)
+        kept.asks("Nothing is kept here", "You said: Nothing is kept here")
+
 
 def said_to_be_sent(shopper: Shopper) -> list[str]:
     """Return the sends that have left a browser."""

@@ -4,7 +4,9 @@ import httpx
 from playwright.sync_api import Browser, expect
 
 from tests.browser.shopper import (
+    Shopper,
     Street,
+    Tab,
     approve,
     conversation_of,
     pending_of,
@@ -119,6 +121,8 @@ def test_nothing_of_a_customer_is_left_for_the_next(street: Street, chromium: Br
         expect(tab.log.get_by_text("Now it is Clara")).to_have_count(0)
         assert "cus_clara" not in tab.text() + stored(tab)
 
+        queues_for_nobody_else(browser, tab)
+
     clara, chat = desk.customer("cus_clara"), f"/chat/conversations/{conversation_id}"
     client_id = "5f0c7d0e-2f5b-4d58-9d5e-0d2f9f6f6a01"
     answers_to_clara = [
@@ -133,6 +137,20 @@ def test_nothing_of_a_customer_is_left_for_the_next(street: Street, chromium: Br
     ]
     assert {one.status_code for one in answers_to_clara} == {httpx.codes.NOT_FOUND}
     assert not any(SECRET_WORDS in one.text for one in answers_to_clara)
+
+
+def queues_for_nobody_else(browser: Shopper, tab: Tab) -> None:
+    """A tab that has not noticed yet still writes as Ben: Clara's tabs do not take that over."""
+    tab.page.route("**/messages", lambda route: route.abort())
+    browser.signs_in("cus_clara")
+    other = browser.tab().opens()
+    expect(other.turns("agent", "Now it is Clara")).to_have_count(1)
+    tab.says("Still only of Ben")
+    expect(tab.mine.filter(has_text="Still only of Ben")).to_have_count(1)
+    other.page.reload()
+    expect(other.turns("agent", "Now it is Clara")).to_have_count(1)
+    assert "Still only of Ben" not in other.text()
+    browser.lost_the_line()
 
 
 def test_a_visitor_asks_and_signs_in_later(street: Street, chromium: Browser) -> None:

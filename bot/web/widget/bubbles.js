@@ -47,7 +47,7 @@ export function sending(words, { id, text, state, problem }, act) {
       ? h(
           "div",
           { class: "note bad", role: "alert" },
-          h("span", {}, icon("alert"), `${words.say("failed")} ${problem ?? ""}`),
+          h("span", {}, icon("alert"), `${words.say("failed")} \u2068${problem ?? ""}\u2069`),
           button({ class: "link", click: () => act.retry(id) }, words.say("retry")),
           problem ? button({ class: "link", click: () => act.edit(id) }, words.say("edit")) : null,
         )

@@ -6,6 +6,8 @@ export class Log {
   readSeq = 0;
   /** How far the desk was told. */
   toldSeq = 0;
+  /** Where the newest of others stands: a request that is decided is news too. */
+  newsSeq = 0;
   /** All of it, for whoever comes to draw it later. @type {any[]} */
   events = [];
   /** Requests that wait for the team, by id. @type {Map<string, any>} */
@@ -33,6 +35,7 @@ export class Log {
       return false;
     }
     this.lastSeq = seq;
+    this.newsSeq = data.role === "customer" ? this.newsSeq : seq;
     this.events.push(event);
     if (type === "message") {
       const isMine = data.role === "customer";

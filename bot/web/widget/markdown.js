@@ -14,7 +14,7 @@ export function markdown(text) {
     if (at % 2 === 1) {
       return [h("pre", {}, h("code", {}, part.replace(/\n$/, "")))];
     }
-    return part.trim() ? blocks(part.replace(/^\n+|\s+$/g, "")) : [];
+    return part.trim() ? blocks(part.replace(/^\n+/, "").trimEnd()) : [];
   });
 }
 
@@ -27,7 +27,7 @@ function blocks(text) {
   /** @type {any} */
   let list = null;
   const flush = () => {
-    const said = lines.join("\n").replace(/^\n+|\s+$/g, "");
+    const said = lines.join("\n").replace(/^\n+/, "").trimEnd();
     if (said) {
       nodes.push(h("p", { dir: "auto" }, ...inline(said)));
     }

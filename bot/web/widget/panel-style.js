@@ -11,9 +11,11 @@ panelStyle.replaceSync(`
 }
 .panel:focus { outline: 0; }
 @keyframes rise { from { opacity: 0; transform: translateY(10px); } }
-.head { display: flex; align-items: center; gap: 4px; padding: 10px 10px 10px 18px; padding-inline: 18px 10px; border-block-end: 1px solid var(--edge); }
-.head div { flex: 1; min-width: 0; }
+.head { display: grid; grid-template-columns: 1fr auto auto; align-items: center; gap: 0 4px; padding: 10px 10px 10px 18px; padding-inline: 18px 10px; border-block-end: 1px solid var(--edge); }
+.head div { display: contents; }
+.head button { margin-block: -6px; }
 h2 { font-size: 16px; line-height: 1.3; }
+.head .connection { grid-area: 2 / 1 / 2 / -1; }
 .connection { display: flex; align-items: center; gap: 6px; min-height: 18px; color: var(--soft); font-size: 13px; line-height: 18px; }
 .connection:not(:empty)::before { content: ""; flex: none; width: 8px; height: 8px; border-radius: 50%; background: light-dark(#b26a00, #f0b345); }
 .connection[data-connection=live]::before { background: light-dark(#1f8a5b, #4cc38a); }
@@ -85,7 +87,7 @@ legend { padding: 0; margin-block-end: 8px; font-weight: 600; }
 .scores label:has(:checked) { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
 .scores label:has(:focus-visible) { outline: 2px solid var(--ring); outline-offset: 2px; }
 .rating textarea { border-radius: 12px; }
-.acts { display: flex; justify-content: flex-end; gap: 8px; margin-block-start: 8px; }
+.acts { display: flex; flex-wrap: wrap; justify-content: flex-end; gap: 8px; margin-block-start: 8px; }
 .main { min-height: 44px; padding: 0 18px; border-radius: 22px; font-weight: 600; }
 [dir=rtl] :is(.icon-send, .icon-back) { transform: scaleX(-1); }
 :host([inline]) { display: block; min-height: 0; }

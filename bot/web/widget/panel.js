@@ -28,6 +28,7 @@ export class Panel {
   /** Lines that answers were stopped, with what waited then. @type {any[]} */
   #stops = [];
   #isAtEnd = true;
+  #top = 0;
   #lastDay = "";
   #queueShown = "";
   #draftShown = "";
@@ -58,7 +59,11 @@ export class Panel {
       this.queue,
       this.typing,
     );
-    this.news = button({ class: "news", click: () => this.toEnd() }, icon("down"), t("news"));
+    const toNews = () => {
+      this.toEnd();
+      this.body.focus();
+    };
+    this.news = button({ class: "news", click: toNews }, icon("down"), t("news"));
     this.stop = button(
       { class: "round stop", click: () => void session.stop().catch(() => {}) },
       icon("stop"),
@@ -119,8 +124,25 @@ export class Panel {
       this.#keepEnd();
     }
     if (isOpen && isByHand) {
-      // On a phone the keyboard would cover what one came to read.
-      (this.#isSheet ? this.root : this.composer.input).focus();
+      this.#focus();
+    }
+  }
+
+  #focus() {
+    // On a phone the keyboard would cover what one came to read; where one rates, nobody types.
+    (this.#isSheet || this.composer.root.hidden ? this.root : this.composer.input).focus();
+  }
+
+  /** What has the focus in here. @returns {Element | null} */
+  get #held() {
+    const { activeElement } = /** @type {any} */ (this.root.getRootNode());
+    return this.root.contains(activeElement ?? null) ? activeElement : null;
+  }
+
+  /** Whoever has no mouse keeps their place when what they used is gone. @param {Element | null} held */
+  #refocus(held) {
+    if (held?.getClientRects().length === 0 && !this.root.hidden) {
+      this.#focus();
     }
   }
 
@@ -163,13 +185,17 @@ export class Panel {
       this.#rate(false);
       this.log.append(line(this.words.say("rated", { n: data.score })));
     }
-    this.#keepEnd(isNew && data.role !== "customer");
+    // Scrolling waits for the next frame: a long log comes at once, and is laid out once.
+    if (isNew && data.role !== "customer" && !this.#isAtEnd) {
+      this.news.hidden = false;
+    }
   }
 
   /** Show everything that changes without being stored. */
   update() {
     const { words, session } = this;
     const { log, connection } = session;
+    const held = this.#held;
     const isStuck = STUCK.includes(connection);
     this.banner.hidden = !isStuck;
     say(this.trouble, isStuck ? words.say(connection) : "");
@@ -183,6 +209,7 @@ export class Panel {
     this.ender.hidden = !session.id || log.lastSeq === 0;
     this.log.setAttribute("aria-busy", "false");
     this.#keepEnd();
+    this.#refocus(held);
   }
 
   /** Show the newest. */
@@ -212,16 +239,14 @@ export class Panel {
     const since = shown?.since ?? event.at;
     const withdraw = this.session.isCustomer ? (/** @type {string} */ one) => this.session.withdraw(one) : null;
     const node = chip(this.words, event, since, withdraw);
-    const hadFocus = shown?.node.contains(/** @type {any} */ (this.root.getRootNode()).activeElement);
+    const held = this.#held;
     if (shown) {
       shown.node.replaceWith(node);
     } else {
       this.log.append(node);
     }
     this.#chips.set(id, { node, since, status, kind: event.data.tool });
-    if (hadFocus) {
-      this.composer.input.focus();
-    }
+    this.#refocus(held);
     if (isNew) {
       say(this.told, `${stateWords(this.words, status)}: ${text}`);
     }
@@ -273,30 +298,31 @@ export class Panel {
 
   /** @param {boolean} isShown */
   #rate(isShown) {
+    const held = this.#held;
     this.rating.root.hidden = !isShown;
     this.composer.root.hidden = isShown;
     if (isShown) {
       this.rating.open(this.session.log.rating);
     }
+    this.#refocus(held);
   }
 
   #scrolled() {
     const { scrollHeight, scrollTop, clientHeight } = this.body;
     if (clientHeight > 0) {
-      this.#isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
-      if (this.#isAtEnd) {
-        this.news.hidden = true;
-      }
+      const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+      // What came below since has moved nobody: only who scrolls up has left the end.
+      this.#isAtEnd = isNear || (this.#isAtEnd && scrollTop >= this.#top);
+      this.#top = scrollTop;
+      this.news.hidden ||= isNear;
     }
   }
 
-  /** Stay at the end for whoever reads there; tell the others that there is more. */
-  #keepEnd(isNews = false) {
+  /** Stay at the end for whoever reads there. */
+  #keepEnd() {
     if (this.#isAtEnd) {
       this.body.scrollTop = this.body.scrollHeight;
       this.news.hidden = true;
-    } else if (isNews) {
-      this.news.hidden = false;
     }
   }
 

@@ -163,7 +163,7 @@ export class Session {
   /** The customer sees the end of the log. */
   read() {
     const { log } = this;
-    if (log.unread > 0) {
+    if (log.newsSeq > log.readSeq) {
       this.#heardRead(log.lastSeq);
       this.#tabs?.say({ kind: "read", seq: log.lastSeq });
     }
@@ -196,7 +196,9 @@ export class Session {
     this.#tabs?.close();
     this.#tabs = new Tabs(name, (message) => this.#hear(message), (signal) => this.#lead(signal));
     if (known === null) {
-      this.queue.merge(this.store.get("queue") ?? [], true);
+      const kept = this.store.get("queue");
+      // A tab of somebody who was here before may still write its own.
+      this.queue.merge(kept?.who === who ? kept.items : [], true);
     }
     this.#tabs.say({ kind: "hello" });
   }
@@ -521,8 +523,9 @@ export class Session {
   }
 
   #queued() {
-    if (this.#caller.who !== null) {
-      this.store.set("queue", this.queue.unsent);
+    const { who } = this.#caller;
+    if (who !== null) {
+      this.store.set("queue", { who, items: this.queue.unsent });
     }
     this.#bell.ring();
     this.listener.changed();

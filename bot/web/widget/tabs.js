@@ -47,11 +47,15 @@ export class Tabs {
     const turn = new AbortController();
     this.#turn = turn;
     const lead = () => {
-      this.#isLeading = true;
+      this.#isLeading = !turn.signal.aborted;
       return this.lead(turn.signal);
     };
+    const how = isNow ? { steal: true } : { signal: turn.signal };
     const led = isShared
-      ? navigator.locks.request(this.name, isNow ? { steal: true } : { signal: turn.signal }, lead)
+      ? navigator.locks.request(this.name, how, lead).catch((/** @type {any} */ error) => {
+          // Who lets a page keep nothing lets it hold no locks either: then each tab leads itself.
+          return error.name === "SecurityError" && lead();
+        })
       : lead();
     // Where locks are forbidden there is nobody to share with.
     const ended = led.catch((error) => (error.name === "AbortError" ? undefined : lead()));
