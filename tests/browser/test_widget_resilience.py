@@ -186,6 +186,16 @@ def test_what_is_written_at_once_arrives(street: Street, chromium: Browser) -> N
         assert said_to_be_sent(clara) == []
         street.site.is_quick.set()
         expect(tab.turns("agent", "You said: In the first instant")).to_have_count(1)
+
+        # A shop that sends people to its sign-in page answers with that page: no fault of the desk.
+        page = "<html>Sign in</html>"
+        clara.context.route("**/desk-token", lambda route: route.fulfill(body=page))
+        expired = clara.tab().opens()
+        expect(expired.widget.locator(".banner")).to_contain_text("Please sign in again.")
+        clara.context.unroute("**/desk-token")
+        expired.button("Try again").click()
+        expect(expired.turns("customer", "In the first instant")).to_have_count(1)
+        expired.page.close()
         assert said(street, "cus_clara", "instant") == ["In the first instant"]
 
         # A browser that keeps nothing for a page refuses it locks and storage, at once.

@@ -51,7 +51,8 @@ export class Identity {
       this.#renewAt = Infinity;
       return;
     }
-    const { token } = await response.json();
+    // A shop that sends whoever is not signed in to another page answers with that page.
+    const { token } = await response.json().catch(() => ({}));
     const { sub, iat, exp } = claims(token);
     const now = Date.now();
     // The visitor's clock may be wrong; how long a token lives is told by the token.

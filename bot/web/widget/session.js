@@ -479,7 +479,9 @@ export class Session {
       this.#connect("signin");
     } else if (error.isFinal) {
       this.#connect("gone");
-    } else if (!this.#caller.hasReached && attempts >= BLOCKED_AFTER && navigator.onLine && !error.status) {
+    } else if (
+      error instanceof TypeError && !this.#caller.hasReached && attempts >= BLOCKED_AFTER && navigator.onLine
+    ) {
       this.block();
     } else if (this.connection !== "blocked") {
       this.#connect(navigator.onLine ? "reconnecting" : "offline");
