@@ -12,7 +12,7 @@ _reason = click.option("--reason", type=WORDS, required=True, help="For people o
 
 @click.group()
 def breaker() -> None:
-    """Show or reset the refund breaker; stop everything, and lift that."""
+    """Show the refund breaker, reset it; stop all, lift that."""
 
 
 @breaker.command()

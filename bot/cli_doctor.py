@@ -24,7 +24,7 @@ _NAME_WIDTH, _STATE_WIDTH = 22, 9
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 @click.pass_obj
 def doctor(world: World, wait_s: float | None, *, as_json: bool) -> None:
-    """Look at settings, database, Slack, mail, model and the rest.
+    """Look at settings, database, Slack, mail, model and more.
 
     Nothing is changed. The exit code is 1 when something failed; a warning is no failure.
     """

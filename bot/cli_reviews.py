@@ -82,7 +82,7 @@ def flag(world: World, approval_id: str, reason: str) -> None:
 
 @click.group()
 def customers() -> None:
-    """See for whom nothing runs without a person, and change that."""
+    """See for whom nothing runs by itself, and change that."""
 
 
 @customers.command()

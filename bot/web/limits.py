@@ -20,7 +20,7 @@ class RateLimits:
     """How many in a minute, also the most at once. Generous: a person never meets them."""
 
     messages_per_conversation: int = 30
-    posts_per_customer: int = 60
+    posts_per_customer: int = 120
     posts_per_address: int = 600
 
 

@@ -201,14 +201,14 @@ def test_somebody_elses_order_looks_like_none_at_all(scripted: Scripted) -> None
 
 
 def test_a_tool_that_is_not_there_is_refused(scripted: Scripted) -> None:
-    chat = scripted.desk.opens_chat("cus_clara")
+    chat = scripted.desk.opens_chat("cus_ben")
     assert scripted.proposes(chat, "{}", tool="delete_order")["error"] == "unknown_tool"
     (refused,) = trail(scripted.desk, "proposal.refused", chat.conversation_id)
     assert (refused["code"], refused["tool"]) == ("unknown_tool", "delete_order")
 
 
 def test_arguments_that_stay_unreadable_bring_a_person(scripted: Scripted) -> None:
-    chat = scripted.desk.opens_chat("cus_clara")
+    chat = scripted.desk.opens_chat("cus_ben")
     bad = [calls((f"call_{n}", "issue_refund", "{")) for n in range(2)]
     scripted.will_say(*bad, says("A colleague takes over."))
     chat.says("refund me")
@@ -224,7 +224,7 @@ def test_arguments_that_stay_unreadable_bring_a_person(scripted: Scripted) -> No
 def test_words_of_the_model_that_are_no_text_still_end_in_an_answer(
     scripted: Scripted, words: str
 ) -> None:
-    chat = scripted.desk.opens_chat("cus_clara")
+    chat = scripted.desk.opens_chat("cus_ben")
     scripted.will_say(says(words), says(words), says(words))
     assert chat.says("hello") not in {"", words}
 
@@ -236,7 +236,7 @@ def test_words_of_the_model_that_are_no_text_still_end_in_an_answer(
 def test_a_call_with_an_impossible_name_still_ends_in_an_answer(
     scripted: Scripted, call_id: str, tool: str
 ) -> None:
-    chat = scripted.desk.opens_chat("cus_clara")
+    chat = scripted.desk.opens_chat("cus_ben")
     scripted.will_say(calls((call_id, tool, "\0")), *[says("That did not work.")] * 3)
     assert chat.says("please do it") != ""
     assert chat.chips() == []
