@@ -23,9 +23,10 @@ from storage import heartbeats
 
 log = logging.getLogger(__name__)
 
-# Two for Slack, so that a place whose call takes long holds up no other.
+# A turn waits for the model most of its time: so many customers are answered at once. Two for
+# Slack, so that a place whose call takes long holds up no other.
 _WORKERS = {
-    Lane.TURN: 3,
+    Lane.TURN: 8,
     Lane.EXECUTE: 2,
     Lane.SLACK: 2,
     Lane.CLICK: 2,

@@ -1,7 +1,7 @@
 """Workers and jobs: woken at once, never stopped by a failure, gone in good order."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -49,7 +49,7 @@ def start(desk: Desk) -> Iterator[Start]:
     """Start jobs that are stopped at the end."""
     running: list[Jobs] = []
 
-    def begin(wakeups: Wakeups, lanes: dict[Lane, Work], *jobs: Job) -> Jobs:
+    def begin(wakeups: Wakeups, lanes: Mapping[Lane, Callable[[], object]], *jobs: Job) -> Jobs:
         made = Jobs(desk, wakeups, dict(lanes), jobs, after_work=lambda: None)
         made.start()
         running.append(made)
@@ -77,6 +77,22 @@ def test_a_wake_up_is_heard_at_once(start: Start) -> None:
     work.done.clear()
     wakeups.wake(Lane.EXECUTE)
     assert work.done.wait(PATIENCE_S)
+
+
+def test_seven_slow_answers_hold_up_no_eighth_customer(start: Start) -> None:
+    meeting = threading.Barrier(8)
+    met = threading.Semaphore(0)
+
+    def answers() -> bool:
+        meeting.wait(PATIENCE_S)
+        met.release()
+        return False
+
+    wakeups = Wakeups()
+    start(wakeups, {Lane.TURN: answers})
+    assert all(met.acquire(timeout=PATIENCE_S) for _ in range(8))
+    # Whoever looks once more at the end waits for nobody.
+    meeting.abort()
 
 
 def test_a_failure_is_shown_and_the_worker_goes_on(start: Start) -> None:
