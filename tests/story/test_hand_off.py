@@ -360,6 +360,20 @@ def test_who_comes_while_the_agent_thinks_is_not_talked_over(
     assert ["has been paid" in text for text in after] == ([True] if approve else [])
 
 
+def test_what_the_agent_meant_to_do_as_a_person_came_is_not_done(
+    story: Story, chat: ConversationId
+) -> None:
+    model = Interrupted(lambda: join(story.desk, chat, story.order(SAM)))
+    model.calls(story.refund_call("160.00"))
+    receive(story.desk, chat, "c1", "refund 160.00 on ORD-1001", "de")
+    desk = replace(story.desk, model=model)
+    while take_turn(desk):
+        pass
+    assert len(model.asked) == 1
+    assert story.all(Status.PENDING) == ()
+    assert "agent.silent" in story.trail()
+
+
 def test_what_the_agent_had_begun_to_say_is_not_said_behind_a_person(
     story: Story, chat: ConversationId
 ) -> None:

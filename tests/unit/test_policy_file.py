@@ -97,6 +97,13 @@ def line_of(text: str, part: str) -> int:
             id="an unknown role",
         ),
         pytest.param(
+            'up_to: "500.00", role: refund_approver',
+            'up_to: "500.00", role: support_agent',
+            "role: support_agent",
+            "refunds.tiers.USD.0.role: answers customers and decides on nothing",
+            id="a role that decides nothing",
+        ),
+        pytest.param(
             'up_to: "500.00"',
             'up_to: "5000.00"',
             "USD:\n",
