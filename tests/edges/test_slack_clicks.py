@@ -181,6 +181,8 @@ FOREIGN_VALUES = [
 ]
 
 
+# What is read of a value does not depend on the kind of database.
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("action_id", list(Action))
 def test_a_value_that_is_not_ours_is_answered_and_noted(story: SlackStory, action_id: str) -> None:
     approval = story.parks()
