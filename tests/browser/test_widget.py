@@ -151,8 +151,14 @@ def test_what_the_desk_refuses_is_said_and_can_be_tried_again(
         )
         tab.says("Longer than ten")
         expect(tab.widget.locator("[data-state=failed]")).to_contain_text("at most 10 characters.")
+        # What was written after it does not overtake it.
+        tab.says("Second")
+        expect(tab.widget.locator("[data-state=waiting]")).to_contain_text("Second")
+        expect(tab.widget.locator("[data-state=failed]")).to_have_count(1)
+        context.unroute("**/messages")
         tab.button("Edit").click()
         expect(tab.composer).to_have_value("Longer than ten")
+        expect(tab.turns("agent", "You said: Second")).to_have_count(1)
         expect(tab.widget.locator("[data-state]")).to_have_count(0)
         yuki.lost_the_line()
 

@@ -1,7 +1,7 @@
 """What a shop's customers live through with the chat, over days and across closed tabs."""
 
 import httpx
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.browser.shopper import (
     Shopper,
@@ -67,6 +67,7 @@ def test_stop_ends_the_answer_and_nothing_else(street: Street, chromium: Browser
         street.model.steps.release(3)
         expect(tab.widget.locator(".draft")).to_have_text("one two three")
         # Nobody is read a word at a time.
+        expect(tab.widget.locator(".draft")).to_have_attribute("aria-live", "off")
         expect(tab.turns("agent", "one two")).to_have_count(0)
         tab.button("Stop").click()
 
@@ -103,8 +104,7 @@ def test_nothing_of_a_customer_is_left_for_the_next(street: Street, chromium: Br
         browser.asked.clear()
         answers: list[str] = []
         tab.page.on("response", lambda response: answers.append(response.url))
-        tab.page.evaluate("document.querySelector('support-desk').reset()")
-        expect(tab.turns("customer", SECRET_WORDS)).to_have_count(0)
+        resets_at_once(browser, tab)
         tab.asks("Now it is Clara", "You said: Now it is Clara")
         shown, kept = tab.text(), stored(tab)
         value = tab.composer.input_value()
@@ -215,3 +215,16 @@ def replies(street: Street, conversation_id: str, words: str) -> None:
     command = {"user": "sam", "command": "/refunds", "text": text}
     answer = street.desk.post("/sandbox/slack/command", command)
     assert answer.status_code == httpx.codes.OK, answer.text
+
+
+def resets_at_once(browser: Shopper, tab: Tab) -> None:
+    """See that nothing of Ben is left before the desk has answered anything to Clara."""
+    held: list[Route] = []
+    chats = "**/chat/conversations"
+    browser.context.route(chats, lambda route: held.append(route))  # noqa: PLW0108
+    tab.page.evaluate("document.querySelector('support-desk').reset()")
+    tab.until(lambda: held != [], "that Clara's chats are asked for")
+    expect(tab.turns("customer", SECRET_WORDS)).to_have_count(0, timeout=500)
+    for route in held:
+        route.continue_()
+    browser.context.unroute(chats)

@@ -161,6 +161,36 @@ def test_on_call_hears_of_it_once_after_five_minutes(story: Story) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "ended"),
+    [
+        (None, "Refund of 160.00 USD on order ORD-1001 went through."),
+        (
+            Declined("charge_disputed", "something happened to the payment"),
+            "Refund of 160.00 USD on order ORD-1001 did not go through: nothing was paid.",
+        ),
+    ],
+    ids=["it went through", "it did not"],
+)
+def test_on_call_hears_how_it_ended(story: Story, answer: PaymentAnswer | None, ended: str) -> None:
+    staff(story)
+    row = unknown(story)
+    blind = ScriptedPayments(story.payments)
+    blind.found = NoClearAnswer("502")
+    desk = with_payments(story, blind)
+    story.clock.advance(minutes=6)
+    desk.sweeps()
+    assert story.approval(row.id).alerted
+    # The provider can be asked again: it lacks the refund, and the same is sent once more.
+    blind.found, blind.answer = None, answer
+    story.clock.advance(minutes=11)
+    desk.sweeps()
+    (line,) = story.notifier.of(DeliveryKind.ALERT_LINE)
+    assert line.alert is not None
+    assert line.alert.ended == ended
+    assert (line.alert.kind, line.alert.is_open) == (AlertKind.UNKNOWN_OUTCOME, False)
+
+
+@pytest.mark.parametrize(
     ("later", "attempts"),
     [(timedelta(hours=23) - timedelta(microseconds=1), 2), (timedelta(hours=23), 1)],
 )
