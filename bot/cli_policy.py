@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import click
 
+from agent.domain.money import money_json
 from agent.domain.policy import Policy
 from agent.domain.policy_sections import Table, policy_sections
 from agent.domain.policy_text import policy_markdown
@@ -14,7 +15,6 @@ from agent.domain.policy_trial import Change, Compared, Judgement, Tally
 from agent.domain.risk import Park, Refuse, RunNow
 from agent.domain.roles import Channel, Tier
 from agent.steps.policy_try import Trial, try_policy
-from agent.tools.orders import money_json
 from bot.cli_text import json_text, pairs, table, visible
 from bot.cli_world import World
 from bot.settings import (

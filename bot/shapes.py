@@ -8,9 +8,9 @@ from agent.domain.asks import Ask
 from agent.domain.conversation import LogEvent, Run
 from agent.domain.decision import RefusalCode
 from agent.domain.hand_offs import HandOff
+from agent.domain.money import money_json
 from agent.domain.reviews import Review
 from agent.tools.levels import weigh
-from agent.tools.orders import money_json
 from agent.tools.registry import TOOLS
 from storage.pauses import Pause
 

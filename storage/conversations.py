@@ -95,11 +95,6 @@ _RATINGS = (
     .where(conversations.c.rating.is_not(None))
     .group_by(conversations.c.rating)
 )
-_HAND_OFF = (
-    update(conversations)
-    .where(conversations.c.id == bindparam("conversation"), conversations.c.handed_off == 0)
-    .values(handed_off=1)
-)
 _STOP = (
     update(conversations)
     .where(
@@ -337,11 +332,6 @@ def spoken(tx: Tx, conversation_id: ConversationId) -> Language:
     """Return the language in which the customer reads the desk's own words."""
     row = tx.one(_LANGUAGE, conversation=conversation_id)
     return language_of(None if row is None else row["language"])
-
-
-def mark_handed_off(tx: Tx, conversation_id: ConversationId) -> bool:
-    """Note that a person is to take over; False when that was noted before."""
-    return tx.change(_HAND_OFF, conversation=conversation_id) == 1
 
 
 def request_stop(tx: Tx, conversation_id: ConversationId) -> None:

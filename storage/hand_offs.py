@@ -72,7 +72,7 @@ _ATTEND = (
 def add(
     tx: Tx, conversation_id: ConversationId, run_id: RunId, body: Payload, at: datetime
 ) -> HandOff:
-    """Store that people are called; the one before has ended."""
+    """Store that people are called, here and on the conversation; the one before has ended."""
     before = newest(tx, conversation_id)
     number = 1 if before is None else before.number + 1
     tx.put(
@@ -85,6 +85,7 @@ def add(
             "opened_at": to_micros(at),
         },
     )
+    tx.change(_ATTEND, conversation=conversation_id, who=None, name=None, open=1)
     return HandOff(conversation_id, number, run_id, body, at)
 
 

@@ -13,6 +13,18 @@ from storage.transaction import Store
 from tests.support.doubles import CountingIds, HandClock
 from tests.support.postgres import fresh_database, running_postgres
 
+# The kits that have to reach every branch of domain and steps. The others run the same code over
+# and over, or in other processes: tracing them would show nothing new and take its time.
+_TRACED = ("unit", "story", "edges")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let coverage trace the tests that are to reach every branch, and no others."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] not in _TRACED:
+            item.add_marker(pytest.mark.no_cover)
+
 
 @pytest.fixture(scope="session")
 def postgres_admin() -> Iterator[str]:

@@ -97,10 +97,14 @@ def subject_of(conversation_id: str, number: int) -> str:
     return f"hand_off:{conversation_id}" + ("" if number == 1 else f":{number}")
 
 
-def numbered(body: Payload) -> int:
-    """Return which hand-off of its conversation a message is about; earlier versions knew one."""
+def named(body: Payload) -> tuple[ConversationId, int]:
+    """Return which hand-off a message is about: its conversation, and its number there.
+
+    Messages of earlier versions have no number: there was one in each conversation.
+    """
     number = body.get("number")
-    return number if isinstance(number, int) else 1
+    where = ConversationId(str(body.get("conversation_id")))
+    return where, number if isinstance(number, int) else 1
 
 
 def reminder_subject(hand_off: HandOff) -> str:

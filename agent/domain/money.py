@@ -8,6 +8,7 @@ from iso4217 import Currency
 from typing_extensions import override
 
 from agent.domain.errors import InvalidInput
+from agent.domain.payload import Payload
 
 # 10^12 minor units: above any refund, below 2^53 so that every JSON reader holds it exactly.
 MAX_MINOR = 10**12 - 1
@@ -92,3 +93,8 @@ def parse_money(text: str, currency: str, *, field: str = "amount", padded: bool
     if abs(scaled) > MAX_MINOR:
         raise InvalidInput(field, "the amount is too large")
     return Money(int(scaled), currency)
+
+
+def money_json(amount: Money) -> Payload:
+    """Return an amount as every JSON of the desk shows it: minor, currency, display."""
+    return {"minor": amount.minor, "currency": amount.currency, "display": str(amount)}

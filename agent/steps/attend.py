@@ -34,10 +34,10 @@ from agent.domain.judgement import Denial, Entitled
 from agent.domain.payload import Payload
 from agent.steps.alerts import end_alert
 from agent.steps.hand_off_thread import mirror, redraw, tell
+from agent.steps.outcomes import note_for_run
 from agent.steps.permission import Order, permit, proven, refuse
 from storage import audit, conversations, hand_offs, outbox
 from storage.conversations import Entry
-from storage.outbox import Message
 from storage.transaction import Tx, retried
 
 _Answer = TypeVar("_Answer")
@@ -210,8 +210,7 @@ def _join(tx: Tx, desk: Desk, case: _Case) -> HandOff:
     if before.attended_by is None:
         # What the agent is saying at this moment would come after the person's first word.
         conversations.request_stop(tx, before.conversation_id)
-    text = joined_words(case.conversation.language, actor.name)
-    _show(tx, desk, case, HandOffState.JOINED, text)
+    _show(tx, desk, case, HandOffState.JOINED, actor.name)
     instead = "" if before.attended_name is None else f" in {before.attended_name}'s place"
     tell(tx, desk, joined, case.now, f"{actor.name} answers here now{instead}.")
     redraw(tx, desk, joined, case.now)
@@ -245,7 +244,7 @@ def _say(tx: Tx, desk: Desk, case: _Case, words: Words) -> Said | Denial:
     seq = conversations.append(tx, where, case.now, entry)
     mirror(tx, desk, where, case.now, data)
     told = said_for_model(actor.name, words.text)
-    outbox.add(tx, case.now, _note_for_run(desk, hand_off, f"staff:{message_id}", told))
+    outbox.add(tx, case.now, note_for_run(desk, hand_off, f"staff:{message_id}", told))
     said: Payload = {
         "message_id": message_id,
         "seq": seq,
@@ -262,39 +261,25 @@ def _give_back(tx: Tx, desk: Desk, case: _Case) -> HandOff | Denial:
         return denial
     actor, before = case.by.actor, case.hand_off
     left = before.attended_name or actor.name
-    _show(tx, desk, case, HandOffState.ENDED, ended_words(case.conversation.language, left))
+    _show(tx, desk, case, HandOffState.ENDED, left)
     tell(tx, desk, before, case.now, f"{actor.name} gave it back: the agent answers again.")
     ended = hand_offs.end(tx, before, actor.name, case.now)
     redraw(tx, desk, ended, case.now)
     key = f"given_back:{ended.subject}"
-    outbox.add(tx, case.now, _note_for_run(desk, ended, key, ended_for_model(left)))
+    outbox.add(tx, case.now, note_for_run(desk, ended, key, ended_for_model(left)))
     data: Payload = {"attended_by": before.attended_by, **proven(case.by, case.order)}
     _note(tx, case, AuditType.CONVERSATION_GIVEN_BACK, data)
     return ended
 
 
-def _show(tx: Tx, desk: Desk, case: _Case, state: HandOffState, text: str) -> None:
-    """Let the customer read who answers now."""
-    name = case.by.actor.name
-    if state is HandOffState.ENDED:
-        name = case.hand_off.attended_name or name
+def _show(tx: Tx, desk: Desk, case: _Case, state: HandOffState, name: str) -> None:
+    """Let the customer read who has come, or who has left."""
+    say = joined_words if state is HandOffState.JOINED else ended_words
+    text = say(case.conversation.language, name)
     data: Payload = {"text": text, "state": state.value, "by": name}
     hand_off = case.hand_off
     entry = Entry(desk.ids.new("msg"), EventType.HAND_OFF, data, run_id=hand_off.run_id)
     conversations.append(tx, hand_off.conversation_id, case.now, entry)
-
-
-def _note_for_run(desk: Desk, hand_off: HandOff, key: str, told: Payload) -> Message:
-    """Return a system message that the agent knows of when it answers again."""
-    return Message(
-        id=desk.ids.new("out"),
-        lane="turn",
-        kind="note",
-        key=key,
-        body={"told": told},
-        conversation_id=hand_off.conversation_id,
-        run_id=hand_off.run_id,
-    )
 
 
 def _note(tx: Tx, case: _Case, tag: AuditType, data: Payload) -> None:

@@ -45,7 +45,6 @@ def hand_off(desk: Desk, turn: Turn, reason: str, rejections: int = 0) -> Payloa
         runs.hold(tx, turn, now + TURN_LEASE)
         runs.set_state(tx, turn.run_id, RunState.ESCALATED, now)
         waiting = hand_offs.open_in(tx, turn.conversation_id)
-        conversations.mark_handed_off(tx, turn.conversation_id)
         if waiting is None:
             language = conversations.spoken(tx, turn.conversation_id)
             shown: Payload = {

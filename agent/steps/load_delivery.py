@@ -8,8 +8,8 @@ from agent.desk import Desk
 from agent.domain.approvals import ApprovalView, Status
 from agent.domain.digest import Queue, digest_mark
 from agent.domain.escalation import Level
-from agent.domain.hand_offs import HandOff, numbered
-from agent.domain.ids import ApprovalId, ConversationId
+from agent.domain.hand_offs import HandOff, named
+from agent.domain.ids import ApprovalId
 from agent.domain.places import APPROVALS, ONCALL, REVIEW, Place, receiver
 from agent.ports import Delivery, DeliveryKind, MessageRef
 from storage import alerts, approvals, cards, decisions, deliveries, digests, hand_offs, marks
@@ -168,8 +168,7 @@ def _refs(tx: Tx, row: OutboxRow, kind: DeliveryKind) -> tuple[MessageRef, ...]:
 
 def _hand_off(tx: Tx, row: OutboxRow) -> HandOff | None:
     """Return the hand-off of a message, None for a message of an earlier version."""
-    where = ConversationId(str(row.body.get("conversation_id")))
-    return hand_offs.get(tx, where, numbered(row.body))
+    return hand_offs.get(tx, *named(row.body))
 
 
 def _queue(tx: Tx, desk: Desk, row: OutboxRow) -> Queue | None:

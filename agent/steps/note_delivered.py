@@ -6,8 +6,8 @@ from agent.desk import Desk
 from agent.domain.alerts import AlertKind
 from agent.domain.audit import AuditType
 from agent.domain.escalation import Level
-from agent.domain.hand_offs import numbered
-from agent.domain.ids import ApprovalId, ConversationId, RunId
+from agent.domain.hand_offs import named
+from agent.domain.ids import ApprovalId, RunId
 from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.ports import Delivered, Delivery, DeliveryKind, MessageRef
@@ -150,13 +150,16 @@ def _note_alert(
 def _note_hand_off(
     tx: Tx, desk: Desk, row: OutboxRow, refs: tuple[MessageRef, ...], now: datetime
 ) -> None:
-    where = ConversationId(str(row.body.get("conversation_id")))
-    hand_off = hand_offs.get(tx, where, numbered(row.body)) if refs else None
+    hand_off = hand_offs.get(tx, *named(row.body)) if refs else None
     if hand_off is None:
         return
     for ref in refs:
         cards.note_hand_off(tx, hand_off.subject, row.id, ref, now)
-        posted: Payload = {"conversation_id": where, "channel": ref.channel, "ts": ref.ts}
+        posted: Payload = {
+            "conversation_id": hand_off.conversation_id,
+            "channel": ref.channel,
+            "ts": ref.ts,
+        }
         _note(tx, desk, now, AuditType.HAND_OFF_POSTED, posted, None, hand_off.run_id)
 
 

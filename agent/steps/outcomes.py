@@ -9,9 +9,10 @@ from agent.domain.approvals import FINAL, Approval, Status
 from agent.domain.audit import AuditType
 from agent.domain.conversation import CHIP, EventType
 from agent.domain.escalation import Level
-from agent.domain.hand_offs import numbered, subject_of
+from agent.domain.hand_offs import HandOff, named, subject_of
 from agent.domain.ids import ConversationId
-from agent.domain.payload import Json, Payload
+from agent.domain.money import money_json
+from agent.domain.payload import Payload
 from agent.domain.roles import Channel
 from agent.domain.wording import chip_text, is_for_customer, outcome_for_model, outcome_text
 from agent.ports import DeliveryKind
@@ -107,7 +108,7 @@ def show_chip_in(
         "text": chip_text(approval, reason, language, stopped=stopped),
         "tool": approval.tool,
         "order_id": approval.order_id,
-        "amount": _money(approval),
+        "amount": None if approval.amount is None else money_json(approval.amount),
     }
     if approval.superseded_by is not None:
         chip["replaced_by"] = approval.superseded_by
@@ -117,14 +118,7 @@ def show_chip_in(
     return conversations.append(tx, listener.conversation_id, now, entry)
 
 
-def _money(approval: Approval) -> Json:
-    amount = approval.amount
-    if amount is None:
-        return None
-    return {"minor": amount.minor, "currency": amount.currency, "display": str(amount)}
-
-
-def note_for_run(desk: Desk, approval: Approval, key: str, told: Payload) -> Message:
+def note_for_run(desk: Desk, about: Approval | HandOff, key: str, told: Payload) -> Message:
     """Return a system message for the run that nobody answers: it is there at the next turn."""
     return Message(
         id=desk.ids.new("out"),
@@ -132,9 +126,9 @@ def note_for_run(desk: Desk, approval: Approval, key: str, told: Payload) -> Mes
         kind="note",
         key=key,
         body={"told": told},
-        conversation_id=approval.conversation_id,
-        run_id=approval.run_id,
-        approval_id=approval.id,
+        conversation_id=about.conversation_id,
+        run_id=about.run_id,
+        approval_id=about.id if isinstance(about, Approval) else None,
     )
 
 
@@ -235,7 +229,7 @@ def about_of(kind: DeliveryKind, body: Payload, approval: Approval | None) -> st
         case DeliveryKind.ALERT | DeliveryKind.ALERT_UPDATE | DeliveryKind.ALERT_LINE:
             return f"alert:{body['subject']}"
         case DeliveryKind.HAND_OFF | DeliveryKind.HAND_OFF_UPDATE | DeliveryKind.HAND_OFF_LINE:
-            return subject_of(str(body.get("conversation_id")), numbered(body))
+            return subject_of(*named(body))
         case DeliveryKind.HOME:
             return f"home:{body['subject']}"
         case _:

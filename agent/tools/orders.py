@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agent.desk import Desk
-from agent.domain.money import Money
+from agent.domain.money import Money, money_json
 from agent.domain.payload import Json, Payload
 from agent.ports import ShopOrder
 from agent.tools.base import Arguments, Caller, failure, read_tool
@@ -21,11 +21,6 @@ class LookupOrder(Arguments):
 
 class ListOrders(Arguments):
     """Arguments of `list_orders`: none."""
-
-
-def money_json(amount: Money) -> dict[str, Json]:
-    """Return an amount as every JSON of the desk shows it: minor, currency, display."""
-    return {"minor": amount.minor, "currency": amount.currency, "display": str(amount)}
 
 
 OrderStatus = Literal["paid", "partly_refunded", "refunded", "cancelled", "unpaid"]

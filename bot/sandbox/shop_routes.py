@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.domain.ids import CustomerId
-from agent.domain.money import Money
+from agent.domain.money import Money, money_json
 from agent.ports import Clock, Customer, PaymentView, ProviderRefund, ShopOrder
 from agent.providers.embedded_shop import CustomerOrders, EmbeddedShop
 from agent.providers.ledger_payments import LedgerPayments
-from agent.tools.orders import money_json, order_status
+from agent.tools.orders import order_status
 from bot.sandbox.payments_faults import FaultKind, FaultyPayments
 from bot.sandbox.problems import Refused
 from bot.sandbox.slack_config import Person

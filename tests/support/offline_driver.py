@@ -12,7 +12,7 @@ from agent.domain.errors import InvalidInput
 from agent.domain.fraud import assess_flag
 from agent.domain.ids import ApprovalId
 from agent.domain.messages import assess_email
-from agent.domain.money import Money
+from agent.domain.money import Money, money_json
 from agent.domain.policy import Policy
 from agent.domain.risk import OrderFacts, Park, RefundFacts, Refuse, RunNow, assess
 from agent.ports import ChatRequest
@@ -20,7 +20,7 @@ from agent.providers.offline_model import OfflineModel
 from agent.tools.base import parse_arguments
 from agent.tools.emails import ComposeReply, SendEmail
 from agent.tools.flags import FlagForFraud
-from agent.tools.orders import LookupOrder, money_json
+from agent.tools.orders import LookupOrder
 from agent.tools.refunds import IssueRefund, to_proposal
 from agent.tools.registry import INSTRUCTIONS, SPECS, TOOLS
 from agent.tools.rules import CheckPolicy

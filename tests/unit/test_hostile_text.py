@@ -47,6 +47,9 @@ from tests.support.hostile import (
     view_of,
 )
 
+# Three times as fast untraced; whatever it runs is run by others too.
+pytestmark = pytest.mark.no_cover
+
 SECTIONS: tuple[Section, ...] = ("request", "conversation", "history", "attempts")
 # Those whose cards show most of what others wrote.
 TELLING = (Status.PENDING, Status.REJECTED, Status.EXECUTED, Status.STALE)

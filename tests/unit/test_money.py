@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from iso4217 import Currency
 
 from agent.domain.errors import InvalidInput
-from agent.domain.money import MAX_MINOR, Money, exponent, parse_money
+from agent.domain.money import MAX_MINOR, Money, exponent, money_json, parse_money
 from tests.support.builders import usd
 
 CURRENCIES = sorted({c.code for c in Currency if c.exponent is not None})
@@ -208,3 +208,8 @@ def test_zeros_beyond_the_currency_are_read_only_where_an_export_wrote_them() ->
     assert parse_money("24800.00", "JPY", padded=True) == Money(24800, "JPY")
     with pytest.raises(InvalidInput):
         parse_money("2.501", "USD", padded=True)
+
+
+def test_money_is_shown_in_minor_units_code_and_words() -> None:
+    shown = {"minor": 16000, "currency": "USD", "display": "160.00 USD"}
+    assert money_json(usd("160.00")) == shown

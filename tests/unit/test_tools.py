@@ -16,7 +16,7 @@ from agent.domain.payload import MAX_PAYLOAD_BYTES, canonical
 from agent.domain.risk import RefundProposal
 from agent.ports import ShopOrder
 from agent.tools.base import Tool, ToolClass, failure, parse_arguments
-from agent.tools.orders import LIST_ORDERS, LOOKUP_ORDER, LookupOrder, money_json, order_status
+from agent.tools.orders import LIST_ORDERS, LOOKUP_ORDER, LookupOrder, order_status
 from agent.tools.refunds import (
     ISSUE_REFUND,
     IssueRefund,
@@ -289,11 +289,6 @@ def test_a_damaged_payload_names_the_bad_field(text: str, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read_refund_payload(text)
     assert refused.value.field == field
-
-
-def test_money_is_shown_in_minor_units_code_and_words() -> None:
-    shown = {"minor": 16000, "currency": "USD", "display": "160.00 USD"}
-    assert money_json(usd("160.00")) == shown
 
 
 def order(*, cancelled: bool) -> ShopOrder:
