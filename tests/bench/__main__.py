@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import click
 
+from tests.bench.bubble import first_words
 from tests.bench.chat import answers, crowd, reads, returns
 from tests.bench.clicks import PER_S, STREAMS, run_load
 from tests.bench.cycle import Bench, Written, bench_over
 from tests.bench.raw import Raw, raw_over, timed
+from tests.support.chromium import has_chromium
 from tests.support.postgres import fresh_database, running_postgres
 from tests.support.process import DeskProcess, made_desk
 
@@ -126,6 +128,11 @@ def chat_lines(folder: Path) -> Iterator[Line]:
     told = answers(folder / "answers", ROUNDS)
     yield Line("chat: sent to first word on the stream", spread(told.first))
     yield Line("chat: sent to stored answer", spread(told.whole))
+    what = "chat: first word of the model to its bubble in Chromium"
+    if has_chromium():
+        yield Line(what, spread(first_words(folder / "bubble", ROUNDS)))
+    else:
+        yield Line(what, "not measured: there is no Chromium here")
     yield Line(
         "chat: back after a cut, to the missed line", spread(returns(folder / "cuts", ROUNDS))
     )

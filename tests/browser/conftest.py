@@ -1,9 +1,7 @@
 """The demo page in a real browser, over a desk that is a real process."""
 
-import os
-import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -14,17 +12,13 @@ from playwright.sync_api import (
     Locator,
     Page,
     expect,
-    sync_playwright,
 )
 
-from tests.browser.shopper import Street
+from tests.browser.shopper import Street, running_street
 from tests.support import unavailable
-from tests.support.process import DeskProcess, free_port, made_desk, running_desk
-from tests.support.shop_site import shop_site
-from tests.support.talking_model import talking_model
-from tests.support.tcp_proxy import running_proxy
+from tests.support.chromium import has_chromium, running_chromium
+from tests.support.process import DeskProcess, running_desk
 
-_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PATIENCE_MS = 20_000
 
 expect.set_options(timeout=_PATIENCE_MS)
@@ -104,38 +98,26 @@ def hasty_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskProcess
 
 @pytest.fixture(scope="module")
 def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Street]:
-    """Run a shop with the two lines, and the desk behind a line that can be cut.
+    """Run a shop with the two lines, one for all tests of a module.
 
-    One for all tests of a module: each of them is about a customer of its own.
+    Each of them is about a customer of its own.
     """
-    with ExitStack() as held:
-        model = held.enter_context(talking_model())
-        port = free_port()
-        env = {**model.env, "WIDGET_ORIGINS": f"http://127.0.0.1:{port}", "SWEEP_INTERVAL_S": "1"}
-        desk = held.enter_context(made_desk(tmp_path_factory.mktemp("street"), **env))
-        desk.start()
-        line = held.enter_context(running_proxy(desk.port))
-        site = held.enter_context(shop_site(port, line.url, desk.signs))
-        yield Street(desk, line, site, model)
-        assert "Traceback" not in desk.log
+    with running_street(tmp_path_factory.mktemp("street")) as street:
+        yield street
+        assert "Traceback" not in street.desk.log
 
 
 @pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Start the machine's Chromium, with a home of its own to write to.
+    """Start the machine's Chromium.
 
     Not for the whole session: until it stops, Playwright keeps an event loop running in this
     thread, in which other tests' `asyncio.run` is refused.
     """
-    found = next((path for name in _CHROMIUM if (path := shutil.which(name))), None)
-    if found is None:
+    if not has_chromium():
         unavailable("Chromium")
-    home = str(tmp_path_factory.mktemp("home"))
-    env: dict[str, str | float | bool] = {"PATH": os.defpath, "HOME": home}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, env=env)
+    with running_chromium(tmp_path_factory.mktemp("home")) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,10 +12,10 @@ import httpx
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.support.outside import Json, eventually
-from tests.support.process import DeskProcess
-from tests.support.shop_site import COOKIE, ShopSite
-from tests.support.talking_model import TalkingModel
-from tests.support.tcp_proxy import TcpProxy
+from tests.support.process import DeskProcess, free_port, made_desk
+from tests.support.shop_site import COOKIE, ShopSite, shop_site
+from tests.support.talking_model import TalkingModel, talking_model
+from tests.support.tcp_proxy import TcpProxy, running_proxy
 
 PATIENCE_MS = 20_000
 LAUNCHER, PANEL = "Open support chat", "Support chat"
@@ -33,6 +34,20 @@ class Street:
     def origins(self) -> set[str]:
         """The two that a shop's page may talk to."""
         return {self.site.url, self.line.url}
+
+
+@contextmanager
+def running_street(folder: Path) -> Iterator[Street]:
+    """Run a shop with the two lines, and the desk behind a line that can be cut."""
+    with ExitStack() as held:
+        model = held.enter_context(talking_model())
+        port = free_port()
+        env = {**model.env, "WIDGET_ORIGINS": f"http://127.0.0.1:{port}", "SWEEP_INTERVAL_S": "1"}
+        desk = held.enter_context(made_desk(folder, **env))
+        desk.start()
+        line = held.enter_context(running_proxy(desk.port))
+        site = held.enter_context(shop_site(port, line.url, desk.signs))
+        yield Street(desk, line, site, model)
 
 
 @dataclass
