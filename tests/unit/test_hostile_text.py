@@ -48,7 +48,7 @@ from tests.support.hostile import (
 )
 
 # Three times as fast untraced; whatever it runs is run by others too.
-pytestmark = pytest.mark.no_cover
+pytestmark = pytest.mark.untraced
 
 SECTIONS: tuple[Section, ...] = ("request", "conversation", "history", "attempts")
 # Those whose cards show most of what others wrote.
