@@ -150,8 +150,10 @@ def _shown(desk: DeskProcess, browser: Browser, width: int) -> Iterator[Demo]:
     # Refused by the content security policy, logged as an error, or thrown: all end up here.
     page.on("console", lambda message: demo.problems.extend(_complaints(message)))
     page.on("pageerror", lambda error: demo.problems.append(_told(error)))
-    yield demo
-    context.close()
+    try:
+        yield demo
+    finally:
+        context.close()
     assert demo.problems == []
 
 

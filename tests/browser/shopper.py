@@ -196,8 +196,10 @@ def shopping(
     context.on("dialog", lambda dialog: _heard(shopper, "error", f"dialog: {dialog.message}"))
     if customer_id is not None:
         shopper.signs_in(customer_id)
-    yield shopper
-    context.close()
+    try:
+        yield shopper
+    finally:
+        context.close()
     assert not shopper.problems, shopper.problems
 
 

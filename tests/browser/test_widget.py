@@ -121,6 +121,9 @@ def test_what_the_desk_refuses_is_said_and_can_be_tried_again(
         def refuse(route: Route) -> None:
             route.fulfill(status=refused[0], headers=allowed)
 
+        tab = yuki.tab().opens()
+        tab.asks("Before all", "You said: Before all")
+        tab.page.close()
         context.route(STREAM, refuse)
         tab = yuki.tab().opens()
         banner = tab.widget.locator(".banner")

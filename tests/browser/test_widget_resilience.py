@@ -5,6 +5,7 @@ from playwright.sync_api import Browser, Route, expect
 
 from tests.browser.shopper import Shopper, Street, Tab, conversation_of, shopping
 from tests.support.outside import Json
+from tests.support.process import Chat
 
 MESSAGES, EVENTS = "**/chat/conversations/*/messages", "**/chat/conversations/*/events*"
 
@@ -163,6 +164,24 @@ def test_tabs_are_one_conversation(street: Street, chromium: Browser) -> None:
         first.page.bring_to_front()
         first.asks("Alone again", "You said: Alone again")
         assert said(street, "cus_david", "tab") == ["From the first tab", "From the second tab"]
+
+
+def test_a_tab_that_takes_the_lead_leaves_none_behind(street: Street, chromium: Browser) -> None:
+    with shopping(street, chromium, "cus_sofia") as sofia:
+        first = sofia.tab().opens()
+        first.asks("Hello", "You said: Hello")
+        conversation_id = conversation_of(street, "cus_sofia")["conversation_id"]
+        held: list[Route] = []
+        first.page.route("**/events", lambda route: held.append(route))  # noqa: PLW0108
+        street.line.cut()
+        first.until(lambda: held != [], "that the stream is asked for again")
+        Chat(street.desk, "cus_sofia", conversation_id).says("From my phone")
+        expect(first.turns("agent", "You said: From my phone")).to_have_count(0)
+        # It reads all there is, and then follows from there.
+        second = sofia.tab().opens()
+        for tab in (second, first):
+            expect(tab.turns("agent", "You said: From my phone")).to_have_count(1)
+        sofia.lost_the_line()
 
 
 def test_eight_tabs_leave_room_for_the_shop(street: Street, chromium: Browser) -> None:

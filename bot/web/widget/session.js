@@ -427,6 +427,10 @@ export class Session {
       void this.#catchUp().catch(() => {});
     } else if (kind === "state") {
       this.#show(message.state);
+      // A tab that has just taken the lead may have read what no other was told.
+      if (id === this.id && message.seq > this.log.lastSeq) {
+        void this.#catchUp().catch(() => {});
+      }
     } else if (kind === "reset") {
       void this.reset(true);
     }
@@ -458,7 +462,7 @@ export class Session {
     if (state === "live") {
       this.queue.revive();
     }
-    this.#tabs?.say({ kind: "state", state });
+    this.#tabs?.say({ kind: "state", state, id: this.id, seq: this.log.lastSeq });
     this.#show(state);
   }
 
