@@ -67,8 +67,9 @@ class ChatAnswer:
     tokens_out: int
 
 
-# Told the words of an answer so far, all of them, each time there are more; words that do not begin
-# as those before are another try. Raises Unheard where nobody waits for the rest.
+# Told the words of an answer so far, all of them, each time there are more, and before another try;
+# words that do not begin as those before are another try. Raises Unheard where nobody waits for the
+# rest.
 Hear = Callable[[str], None]
 
 

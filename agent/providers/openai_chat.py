@@ -121,16 +121,24 @@ class OpenAiChat(ChatModel):
 
     def _ask(self, body: dict[str, Any], hear: Hear) -> Completion:
         deadline = time.monotonic() + self._timeout_s
-        tried = 0
+        tried, heard = 0, ""
+
+        def hearing(so_far: str) -> None:
+            nonlocal heard
+            heard = so_far
+            hear(so_far)
+
         while True:
             try:
-                return self._once(body, deadline, hear)
+                return self._once(body, deadline, hearing)
             except _RETRIED as error:
                 wait = _back_off(error, tried)
                 if tried == self._max_retries or time.monotonic() + wait >= deadline:
                     raise
             tried += 1
             self._pause(wait)
+            # Whoever wants no more of it wants no other try either.
+            hear(heard)
 
     def _once(self, body: dict[str, Any], deadline: float, hear: Hear) -> Completion:
         while True:

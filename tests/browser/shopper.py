@@ -186,7 +186,7 @@ def shopping(
     street.line.open()
     street.line.cuts.clear()
     street.site.is_quick.set()
-    street.model.halt()
+    street.model.steps.end()
     context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
     context.set_default_timeout(PATIENCE_MS)
     shopper = Shopper(context, street)

@@ -25,10 +25,10 @@ def shown_as(tab: Tab, selector: str) -> list[str]:
 
 
 def test_words_stay_words_whatever_they_are_typed_with(street: Street, chromium: Browser) -> None:
-    with shopping(street, chromium, "cus_yuki") as yuki:
-        tab = yuki.tab().opens()
+    with shopping(street, chromium, "cus_david") as david:
+        tab = david.tab().opens()
         composer, keys = tab.composer, tab.page.keyboard
-        ime = yuki.context.new_cdp_session(tab.page)
+        ime = david.context.new_cdp_session(tab.page)
         ime.send(
             "Input.imeSetComposition", {"text": "にほ", "selectionStart": 2, "selectionEnd": 2}
         )
@@ -69,15 +69,15 @@ def test_words_stay_words_whatever_they_are_typed_with(street: Street, chromium:
         assert tab.log.locator("img").count() == 0
         for words in ("[go](javascript:alert(1))", "<img src=x onerror=alert(1)>", "<b>no</b>"):
             expect(tab.turns("agent").last).to_contain_text(words)
-        yuki.stays_at_home()
+        david.stays_at_home()
 
 
 def test_a_proxy_that_keeps_the_stream_back_only_makes_it_slower(
     street: Street, chromium: Browser
 ) -> None:
-    with shopping(street, chromium, "cus_yuki") as yuki:
-        yuki.context.route(STREAM, lambda _route: None)
-        tab = yuki.tab().opens()
+    with shopping(street, chromium, "cus_priya") as priya:
+        priya.context.route(STREAM, lambda _route: None)
+        tab = priya.tab().opens()
         tab.asks("Is anybody there?", "You said: Is anybody there?")
         expect(tab.widget.locator(".connection")).to_have_text("Online")
         expect(tab.widget.locator(".typing")).to_be_hidden()
@@ -122,7 +122,7 @@ def test_what_the_desk_refuses_is_said_and_can_be_tried_again(
             route.fulfill(status=refused[0], headers=allowed)
 
         tab = yuki.tab().opens()
-        tab.asks("Before all", "You said: Before all")
+        tab.asks("Hello", "You said: Hello")
         tab.page.close()
         context.route(STREAM, refuse)
         tab = yuki.tab().opens()
@@ -147,23 +147,28 @@ def test_what_the_desk_refuses_is_said_and_can_be_tried_again(
         tab.button("Try again").click()
         expect(tab.turns("agent", "You said: Kept until I am back")).to_have_count(1)
 
-        # Too long for the desk, whose limit may be another than the page's: nothing is lost.
-        too_long = json.dumps({"detail": "A message holds at most 10 characters."})
-        context.route(
-            "**/messages", lambda one: one.fulfill(status=413, headers=allowed, body=too_long)
-        )
-        tab.says("Longer than ten")
-        expect(tab.widget.locator("[data-state=failed]")).to_contain_text("at most 10 characters.")
-        # What was written after it does not overtake it.
-        tab.says("Second")
-        expect(tab.widget.locator("[data-state=waiting]")).to_contain_text("Second")
-        expect(tab.widget.locator("[data-state=failed]")).to_have_count(1)
-        context.unroute("**/messages")
-        tab.button("Edit").click()
-        expect(tab.composer).to_have_value("Longer than ten")
-        expect(tab.turns("agent", "You said: Second")).to_have_count(1)
-        expect(tab.widget.locator("[data-state]")).to_have_count(0)
+        keeps_what_is_too_long(tab, allowed)
         yuki.lost_the_line()
+
+
+def keeps_what_is_too_long(tab: Tab, allowed: dict[str, str]) -> None:
+    """The desk's limit may be another than the page's: nothing is lost."""
+    context = tab.page.context
+    too_long = json.dumps({"detail": "A message holds at most 10 characters."})
+    context.route(
+        "**/messages", lambda one: one.fulfill(status=413, headers=allowed, body=too_long)
+    )
+    tab.says("Longer than ten")
+    expect(tab.widget.locator("[data-state=failed]")).to_contain_text("at most 10 characters.")
+    # What was written after it does not overtake it.
+    tab.says("Second")
+    expect(tab.widget.locator("[data-state=waiting]")).to_contain_text("Second")
+    expect(tab.widget.locator("[data-state=failed]")).to_have_count(1)
+    context.unroute("**/messages")
+    tab.button("Edit").click()
+    expect(tab.composer).to_have_value("Longer than ten")
+    expect(tab.turns("agent", "You said: Second")).to_have_count(1)
+    expect(tab.widget.locator("[data-state]")).to_have_count(0)
 
 
 def test_a_policy_without_the_desk_is_told_once(street: Street, chromium: Browser) -> None:
@@ -182,8 +187,8 @@ def test_a_policy_without_the_desk_is_told_once(street: Street, chromium: Browse
 def test_the_end_of_a_chat_is_a_rating_that_every_tab_shows(
     street: Street, chromium: Browser
 ) -> None:
-    with shopping(street, chromium, "cus_yuki") as yuki:
-        tabs = [yuki.tab().opens(), yuki.tab().opens()]
+    with shopping(street, chromium, "cus_sofia") as sofia:
+        tabs = [sofia.tab().opens(), sofia.tab().opens()]
         tabs[0].asks("Thank you", "You said: Thank you")
         tabs[0].button("End chat").click()
         tabs[0].widget.get_by_role("radio", name="4 Good").check()

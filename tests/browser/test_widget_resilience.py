@@ -167,21 +167,21 @@ def test_tabs_are_one_conversation(street: Street, chromium: Browser) -> None:
 
 
 def test_a_tab_that_takes_the_lead_leaves_none_behind(street: Street, chromium: Browser) -> None:
-    with shopping(street, chromium, "cus_sofia") as sofia:
-        first = sofia.tab().opens()
-        first.asks("Hello", "You said: Hello")
-        conversation_id = conversation_of(street, "cus_sofia")["conversation_id"]
+    with shopping(street, chromium, "cus_yuki") as yuki:
+        first = yuki.tab().opens()
+        first.asks("Good morning", "You said: Good morning")
+        conversation_id = conversation_of(street, "cus_yuki")["conversation_id"]
         held: list[Route] = []
         first.page.route("**/events", lambda route: held.append(route))  # noqa: PLW0108
         street.line.cut()
         first.until(lambda: held != [], "that the stream is asked for again")
-        Chat(street.desk, "cus_sofia", conversation_id).says("From my phone")
+        Chat(street.desk, "cus_yuki", conversation_id).says("From my phone")
         expect(first.turns("agent", "You said: From my phone")).to_have_count(0)
         # It reads all there is, and then follows from there.
-        second = sofia.tab().opens()
+        second = yuki.tab().opens()
         for tab in (second, first):
             expect(tab.turns("agent", "You said: From my phone")).to_have_count(1)
-        sofia.lost_the_line()
+        yuki.lost_the_line()
 
 
 def test_eight_tabs_leave_room_for_the_shop(street: Street, chromium: Browser) -> None:

@@ -376,6 +376,17 @@ def test_who_wants_no_more_ends_the_generation(server: Standin, chat: OpenAiChat
     assert server.asked == 1
 
 
+def test_who_wants_no_more_wants_no_other_try(server: Standin) -> None:
+    chat = OpenAiChat(
+        openai.OpenAI(api_key=KEY, base_url=server.url), MODEL, pause=lambda _seconds: None
+    )
+    server.script += [streamed(chunk({"content": "Your cha"}), ending="drop"), says("Never heard.")]
+    ear = Ear(most=1)
+    with pytest.raises(Unheard):
+        chat.complete(request(HELLO), ear)
+    assert (ear.heard, server.asked) == (["Your cha"], 1)
+
+
 def test_a_try_that_broke_off_is_heard_anew_and_nothing_twice(server: Standin) -> None:
     client = openai.OpenAI(api_key=KEY, base_url=server.url)
     chat = OpenAiChat(client, MODEL, max_retries=4, pause=lambda _seconds: None)
@@ -390,7 +401,8 @@ def test_a_try_that_broke_off_is_heard_anew_and_nothing_twice(server: Standin) -
     ear = Ear()
     assert chat.complete(request(HELLO), ear).text == "Your order is here."
     assert ear.heard == [
-        *["Your cha"] * 3,
+        # Each of the three as it came, and before the next try.
+        *["Your cha"] * 6,
         "Your ",
         "Your order ",
         "Your order is ",

@@ -17,6 +17,45 @@ ASKED, PASSED_ON = "It needs a quick review by our team.", "Somebody will be wit
 JsonObject = dict[str, Any]
 
 
+class Steps:
+    """How many words may be said: each is waited for by one answer, and taken by it."""
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._over = 0
+        self._changed = threading.Condition()
+
+    @property
+    def over(self) -> int:
+        """How often all that was under way was ended."""
+        return self._over
+
+    def release(self, number: int = 1) -> None:
+        """Let so many words be said."""
+        with self._changed:
+            self._left += number
+            self._changed.notify_all()
+
+    def take(self, over: int) -> bool:
+        """Wait for a word; False for an answer begun before the latest end, or of no use any more.
+
+        `over` is the one that was read when the answer began.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._left > 0 or self._over > over, PATIENCE_S)
+            if self._left == 0 or self._over > over:
+                return False
+            self._left -= 1
+            return True
+
+    def end(self) -> None:
+        """End every answer that is under way, and take back what nobody has used."""
+        with self._changed:
+            self._left = 0
+            self._over += 1
+            self._changed.notify_all()
+
+
 class TalkingModel(ThreadingHTTPServer):
     """Understands four sentences, and repeats every other.
 
@@ -32,8 +71,7 @@ class TalkingModel(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.steps = threading.Semaphore(0)
-        self.over = threading.Event()
+        self.steps = Steps()
         self.asked = 0
         self.spoken = 0
 
@@ -42,11 +80,6 @@ class TalkingModel(ThreadingHTTPServer):
         """Return the settings with which a desk asks this model."""
         url = f"http://127.0.0.1:{self.server_port}/v1"
         return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url, "OPENAI_MODEL": MODEL}
-
-    def halt(self) -> None:
-        """Take back every step that nobody has used."""
-        while self.steps.acquire(blocking=False):
-            pass
 
     @override
     def handle_error(self, request: object, _client: object) -> None:
@@ -78,9 +111,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _whole(self, message: JsonObject) -> None:
         if "slowly" in message:
-            words = message.pop("slowly")
+            words, over = message.pop("slowly"), self.server.steps.over
             for _ in words:
-                self.server.steps.acquire(timeout=PATIENCE_S)
+                self.server.steps.take(over)
             message["content"] = " ".join(words)
         body = json.dumps(_completion("chat.completion", message=message)).encode()
         self.send_response(200)
@@ -96,9 +129,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._say({**message, **({"tool_calls": calls} if calls else {})})
             self._end("tool_calls" if calls else "stop")
             return
+        over = self.server.steps.over
         self._say({"role": "assistant", "content": ""})
         for number, word in enumerate(words):
-            if not self.server.steps.acquire(timeout=PATIENCE_S) or self.server.over.is_set():
+            if not self.server.steps.take(over):
                 return
             self._say({"content": word if number == 0 else f" {word}"})
             self.server.spoken += 1
@@ -178,8 +212,7 @@ def talking_model() -> Iterator[TalkingModel]:
     try:
         yield server
     finally:
-        server.over.set()
-        server.steps.release(10_000)
+        server.steps.end()
         server.shutdown()
         server.server_close()
         thread.join()
