@@ -1,12 +1,13 @@
 """Lines that are cut, desks that die, answers that get lost, and many tabs: nothing is lost."""
 
 import httpx
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Request, Route, expect
 
 from tests.browser.shopper import Shopper, Street, Tab, conversation_of, shopping
 from tests.support.outside import Json
 from tests.support.process import Chat
 
+CHATS = "**/chat/conversations"
 MESSAGES, EVENTS = "**/chat/conversations/*/messages", "**/chat/conversations/*/events*"
 
 
@@ -182,6 +183,32 @@ def test_a_tab_that_takes_the_lead_leaves_none_behind(street: Street, chromium: 
         for tab in (second, first):
             expect(tab.turns("agent", "You said: From my phone")).to_have_count(1)
         yuki.lost_the_line()
+
+
+def begins(request: Request) -> bool:
+    """Tell whether the desk is asked for a new conversation."""
+    return request.method == "POST" and request.url.endswith("/chat/conversations")
+
+
+def test_two_tabs_begin_one_conversation(street: Street, chromium: Browser) -> None:
+    with shopping(street, chromium, None) as visitor:
+        first = visitor.tab().opens()
+        begun: list[Route] = []
+        first.page.route(
+            CHATS, lambda one: begun.append(one) if begins(one.request) else one.continue_()
+        )
+        first.says("Who is first?")
+        first.until(lambda: begun != [], "that the first tab begins a conversation")
+        # It comes into sight, takes the lead and has the same message to send.
+        made: list[str] = []
+        visitor.context.on("request", lambda one: made.append(one.url) if begins(one) else None)
+        second = visitor.tab().opens()
+        expect(second.mine).to_have_text(["Who is first?"])
+        begun[0].continue_()
+        for tab in (first, second):
+            expect(tab.turns("agent", "You said: Who is first?")).to_have_count(1)
+        assert len(begun) == 1
+        assert made == []
 
 
 def test_eight_tabs_leave_room_for_the_shop(street: Street, chromium: Browser) -> None:

@@ -320,14 +320,16 @@ export class Session {
     const { language } = this.place;
     const life = this.#life.signal;
     if (!this.id) {
-      // Another browser of the same customer may have begun meanwhile.
-      await this.#resume(life);
-    }
-    if (!this.id) {
-      const made = await this.#caller.call("", { body: { language } });
-      life.throwIfAborted();
-      this.#adopt(made);
-      this.#tabs?.say({ kind: "conversation", made });
+      await this.#tabs?.alone(async () => {
+        // Another tab, or another browser of the same customer, may have begun meanwhile.
+        await this.#resume(life);
+        if (!this.id) {
+          const made = await this.#caller.call("", { body: { language } });
+          life.throwIfAborted();
+          this.#adopt(made);
+          this.#tabs?.say({ kind: "conversation", made });
+        }
+      });
     }
     const { seq } = await this.#post("/messages", { client_id: id, text, language });
     life.throwIfAborted();

@@ -6,6 +6,7 @@
  */
 
 const isShared = "BroadcastChannel" in window && navigator.locks !== undefined;
+const ALONE_MS = 10_000;
 
 export class Tabs {
   /** @type {AbortController | null} */
@@ -75,6 +76,23 @@ export class Tabs {
     this.#turn?.abort();
     this.#turn = null;
     this.#isLeading = false;
+  }
+
+  /**
+   * Do what no other tab may do at the same time; one that sleeps meanwhile is not waited for long.
+   * @param {() => Promise<void>} work
+   */
+  async alone(work) {
+    if (!isShared) {
+      return work();
+    }
+    const signal = AbortSignal.timeout(ALONE_MS);
+    return navigator.locks.request(`${this.name} alone`, { signal }, work).catch((error) => {
+      if (["TimeoutError", "SecurityError"].includes(error.name)) {
+        return work();
+      }
+      throw error;
+    });
   }
 
   close() {
