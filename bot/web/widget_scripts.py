@@ -1,7 +1,7 @@
 """The widget's modules joined into the two scripts that travel: a page waits for one, not twelve.
 
 What is written is what runs: the modules one after the other, in the order of their imports,
-without comments and indentation. Each has names of its own at its top level (a test asks for it).
+without comments and blanks. Each has names of its own at its top level (a test asks for it).
 """
 
 import json
@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import rjsmin
+
 FOLDER = Path(__file__).parent / "widget"
 # What a page loads, and what comes when the panel is opened.
 PAGE, PANEL = "desk.js", "panel.js"
 
-# A block comment is JSDoc and may stand inside a line; another has a line of its own.
-_COMMENTS = re.compile(r"/\*\*.*?\*/|^\s*//[^\n]*$", re.DOTALL | re.MULTILINE)
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 
 
@@ -41,8 +41,7 @@ def _walk(name: str) -> Iterator[str]:
 
 def _joined(name: str) -> str:
     script = "".join(_IMPORT.sub("", _script(one)) for one in modules_of(name))
-    lines = (line.strip() for line in _COMMENTS.sub("", script).splitlines())
-    return "\n".join(line for line in lines if line) + "\n"
+    return str(rjsmin.jsmin(script)) + "\n"
 
 
 def _script(name: str) -> str:
