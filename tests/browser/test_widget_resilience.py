@@ -211,6 +211,18 @@ def test_two_tabs_begin_one_conversation(street: Street, chromium: Browser) -> N
         assert made == []
 
 
+def test_a_browser_without_locks_begins_a_conversation_too(
+    street: Street, chromium: Browser
+) -> None:
+    """What a browser does for a page that may keep nothing."""
+    with shopping(street, chromium, None) as visitor:
+        visitor.context.add_init_script(
+            "if (navigator.locks) navigator.locks.request = async () => {"
+            " throw new DOMException('no storage', 'SecurityError'); }"
+        )
+        visitor.tab().opens().asks("Without locks", "You said: Without locks")
+
+
 def test_eight_tabs_leave_room_for_the_shop(street: Street, chromium: Browser) -> None:
     with shopping(street, chromium, "cus_ben") as ben:
         tabs = [ben.tab().opens() for _ in range(8)]

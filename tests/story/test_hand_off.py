@@ -105,6 +105,8 @@ def test_a_person_writes_and_the_agent_is_silent_until_it_is_given_back(
     story.says(chat, "hello?")
     # Until somebody has come the agent goes on answering, and people read along.
     assert lines(story) == ["A colleague will come.", "hello?", story.agent_words(chat)[-1]]
+    _, conversation = stands(story, chat)
+    assert (conversation.attended_name, conversation.handed_off) == (None, True)
     said(story, chat, "Hello, Sam here.", key="k")
     _, conversation = stands(story, chat)
     assert (conversation.attended_name, conversation.handed_off) == ("Sam", True)
